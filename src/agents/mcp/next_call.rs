@@ -262,7 +262,10 @@ impl CorrectedCall<'_> {
         outputs.retain(|name, _| !is_wrong(name));
         for (name, sample) in example.iter().filter(|(name, _)| is_wrong(name)) {
             let fits = |value: &Value| discriminant(value) == discriminant(sample);
-            let near = || given.iter().find(|(key, _)| nearest(key, [name.as_str()]).is_some());
+            let is_meant = |key: &String| {
+                !example.contains_key(key) && nearest(key, [name.as_str()]).is_some()
+            };
+            let near = || given.iter().find(|(key, _)| is_meant(key));
             let said = given.get(name).or_else(|| near().map(|(_, value)| value));
             let read = said.and_then(Value::as_str).and_then(|text| text.trim().parse().ok());
             let meant = said.cloned().filter(|_| !given.contains_key(name)).or(read).filter(fits);
@@ -317,16 +320,19 @@ impl CorrectedCall<'_> {
 
     /// Leaves the NUL characters out of all texts.
     fn without_nul(mut self) -> Value {
-        for value in self.texts().filter(|value| value.as_str().is_some()) {
-            *value = json!(value.as_str().unwrap_or_default().replace('\0', ""));
+        for value in self.texts() {
+            if let Value::String(text) = value {
+                text.retain(|letter| letter != '\0');
+            }
         }
         self.done()
     }
 
-    /// Returns the arguments, and the items of those that are lists.
+    /// Returns the arguments, and what is in those that are lists or maps.
     fn texts(&mut self) -> impl Iterator<Item = &mut Value> {
         self.map.values_mut().flat_map(|value| match value {
             Value::Array(items) => items.iter_mut().collect(),
+            Value::Object(fields) => fields.values_mut().collect(),
             value => vec![value],
         })
     }

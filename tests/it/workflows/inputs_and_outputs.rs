@@ -524,3 +524,20 @@ workflow:
     let task = env.aof(&["show", &id, "--json"]).json();
     assert_eq!(task["gateHistory"][0]["outputs"], serde_json::json!({"branch": "x"}), "{task}");
 }
+
+#[test]
+fn what_any_form_of_the_outputs_welcomes_passes_with_a_block() {
+    let strict = "{properties: {$status: {const: approved}, branch: {type: string}}, additionalProperties: false}";
+    let open = "{properties: {$status: {const: needs_fixes}}, additionalProperties: true}";
+    for forms in [[strict, open], [open, strict]] {
+        let rules = format!(
+            "workflow:\n  gates:\n    - id: work\n      role: worker\n      routes: {{approved: $next, needs_fixes: $hold}}\n      outputs: {{oneOf: [{}]}}\n    - {{id: end, role: worker}}\n",
+            forms.join(", ")
+        );
+        let env = TestEnvironment::with_rules(&rules, "roles:\n  worker: {agents: [agent-w]}\n");
+        let id = env.new_task(&["Add login"]);
+        let blocked =
+            ["block", &id, "--agent", "agent-w", "-m", "no network", "--output", "score=1"];
+        let _ = env.aof(&blocked).success();
+    }
+}

@@ -647,7 +647,9 @@ workflow:
   gates:
     - id: work
       role: worker
-      outputs: {properties: {ok: {type: boolean}, n: {type: integer}, notes: {type: string}}, required: [ok, notes]}
+      outputs:
+        properties: {ok: {type: boolean}, n: {type: integer}, notes: {type: string}, note: {type: string}}
+        required: [ok, notes]
 ";
     let env = TestEnvironment::with_rules(rules, "roles:\n  worker: {agents: [agent-7]}\n");
     env.new_task(&["Add login"]);
@@ -658,8 +660,13 @@ workflow:
         (json!({"ok": false, "notes": "x", "n": "7"}), json!({"ok": false, "notes": "x", "n": 7})),
         (json!({"ok": "never", "notes": "x"}), json!({"ok": "<ok>", "notes": "x"})),
         (json!({"notes": "x"}), json!({"ok": "<ok>", "notes": "x"})),
-        (json!({"ok": true, "note": "it leaks"}), json!({"ok": true, "notes": "it leaks"})),
-        (json!({}), json!({"ok": "<ok>", "n": "<n>", "notes": "<notes>"})),
+        (json!({"ok": true, "noted": "it leaks"}), json!({"ok": true, "notes": "it leaks"})),
+        // One that the gate declares too is meant as it is.
+        (
+            json!({"ok": true, "note": "it leaks"}),
+            json!({"ok": true, "note": "it leaks", "notes": "<notes>"}),
+        ),
+        (json!({}), json!({"ok": "<ok>", "n": "<n>", "notes": "<notes>", "note": "<note>"})),
     ] {
         let arguments = json!({"outcome": "complete", "summary": "s", "outputs": given});
         let told = worker.refused("aof_task_complete", arguments);
