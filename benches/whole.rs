@@ -15,8 +15,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use aof::domain::{
-    Completion, GateId, Map, OpenVisit, RoleId, Routing, Status, Task, TaskId, TaskLayout, Ticket,
-    Timestamp, WorkflowName,
+    Completion, CompletionContent, GateId, Map, OpenVisit, RoleId, Routing, Status, Task, TaskId,
+    TaskLayout, Ticket, Timestamp, WorkflowName,
 };
 use aof::files::task_file;
 use aof::project::workspace::Workspace;
@@ -160,14 +160,11 @@ impl Project {
             ticket: Ticket { task: id.clone(), visit: None, branch: None },
             gate: None,
             agent: "agent-7".parse().expect("it is an id"),
-            outcome: Some("complete".to_owned()),
-            summary: Some("done".to_owned()),
-            blockers: None,
-            rejection_notes: None,
-            outputs: Map::new(),
-            metadata: Map::new(),
-            body: None,
-            fields: None,
+            content: CompletionContent {
+                outcome: Some("complete".to_owned()),
+                summary: Some("done".to_owned()),
+                ..CompletionContent::default()
+            },
             id: format!("bench-{id}").parse().expect("it is an id"),
             signature: None,
             facts: Box::default(),

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use aof::domain::{Completion, Map, Outcome, Task, Ticket, Timestamp};
+use aof::domain::{Completion, CompletionContent, Outcome, Task, Ticket, Timestamp};
 use aof::files::config::configuration::{Source, load};
 use aof::rules::{Act, Decision, Rules, decide, edges, preview};
 use aof::tasks::create::{NewTask, new_from};
@@ -65,14 +65,11 @@ fn completion(task: &Task, agent: &str, outcome: &str) -> Act {
         ticket: Ticket { task: task.id.clone(), visit: None, branch: None },
         gate: None,
         agent: agent.parse().expect("it is an agent"),
-        outcome: Some(outcome.to_owned()),
-        summary: Some("Did it".to_owned()),
-        blockers: None,
-        rejection_notes: None,
-        outputs: Map::new(),
-        metadata: Map::new(),
-        body: None,
-        fields: None,
+        content: CompletionContent {
+            outcome: Some(outcome.to_owned()),
+            summary: Some("Did it".to_owned()),
+            ..CompletionContent::default()
+        },
         id: format!("c{}", task.history.len()).parse().expect("it is an id"),
         signature: None,
         facts: Box::default(),

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use aof::domain::{Completion, Map, TaskId};
+use aof::domain::{Completion, CompletionContent, TaskId};
 use aof::project::workspace::Workspace;
 use aof::storage::random::ulid;
 use aof::tasks::complete::complete;
@@ -79,18 +79,16 @@ fn say(workspace: &Workspace, task: &TaskId, agent: &str, outcome: &str) {
         ticket: task.as_str().parse().expect("an id is a ticket"),
         gate: None,
         agent: agent.parse().expect("an id"),
-        outcome: Some(outcome.to_owned()),
-        summary: Some(
-            "Went through it, changed what was to be changed, and looked at what came of it"
-                .to_owned(),
-        ),
-        blockers: (outcome == "needs_review")
-            .then(|| vec!["The case of an empty name has no test".to_owned()]),
-        rejection_notes: None,
-        outputs: Map::new(),
-        metadata: Map::new(),
-        body: None,
-        fields: None,
+        content: CompletionContent {
+            outcome: Some(outcome.to_owned()),
+            summary: Some(
+                "Went through it, changed what was to be changed, and looked at what came of it"
+                    .to_owned(),
+            ),
+            blockers: (outcome == "needs_review")
+                .then(|| vec!["The case of an empty name has no test".to_owned()]),
+            ..CompletionContent::default()
+        },
         id: ulid(Timestamp::now()).expect("random numbers"),
         signature: None,
         facts: Box::default(),

@@ -4,6 +4,7 @@
 //! wrong is parsed once, at the edge, into a type that cannot be.
 
 pub(crate) mod acceptance;
+mod completion;
 pub(crate) mod event;
 pub(crate) mod histogram;
 pub(crate) mod id;
@@ -16,6 +17,11 @@ pub(crate) mod task;
 pub(crate) mod words;
 pub(crate) mod workflow;
 
+pub(crate) use completion::SUSPEND;
+pub use completion::{
+    BODY_LIMIT, CheckResults, ChecklistCount, Completion, CompletionContent, Facts, ReplyFields,
+    Stamp, TestCount,
+};
 pub(crate) use event::ChangeEvents;
 pub use event::{
     Cause, ConditionTrouble, Event, EventKind, EventTask, Level, NoticeReader, Occurrence,
@@ -25,11 +31,7 @@ pub use id::{
     AgentId, BranchName, ChannelKey, CompletionId, Decision, Digest, EventId, GateId, IdFault,
     IdPrefix, RemoteName, RoleId, TaskId, Ticket, TypedTask, WorkflowName,
 };
-pub(crate) use outcome::SUSPEND;
-pub use outcome::{
-    BODY_LIMIT, CheckResults, ChecklistCount, Completion, Ending, Facts, Outcome, ReplyFields,
-    Stamp, Status, TestCount, approving, rejecting,
-};
+pub use outcome::{Ending, Outcome, Status, approving, rejecting};
 pub use period::{Period, PeriodFault, RetryDelay, age, length};
 pub use plan::{Due, DueFault, Link, Priority, TaskPlan};
 pub use project::{

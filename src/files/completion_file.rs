@@ -8,8 +8,8 @@ use super::task_file::misread::hashed;
 use super::yaml::{Fault, MappingEntry, Node, NodeLayout, ParseLimits};
 use super::{frontmatter, json as json_file, yaml};
 use crate::domain::{
-    AgentId, Completion, CompletionId, GateId, Map, Outcome, ReplyFields, SUSPEND, SshSignature,
-    Ticket, nearest,
+    AgentId, Completion, CompletionContent, CompletionId, GateId, Map, Outcome, ReplyFields,
+    SUSPEND, SshSignature, Ticket, nearest,
 };
 
 /// The syntax of a completion file, by its suffix.
@@ -58,14 +58,7 @@ pub fn parse(bytes: &[u8], syntax: Syntax, id: &CompletionId) -> Result<Completi
             ticket: answer.ticket?,
             gate: answer.gate,
             agent: answer.agent?,
-            outcome: answer.outcome,
-            summary: answer.summary,
-            blockers: answer.blockers,
-            rejection_notes: answer.rejection_notes,
-            outputs: answer.outputs,
-            metadata: answer.metadata,
-            body: answer.body,
-            fields: answer.fields,
+            content: answer.content,
             id: answer.id.unwrap_or_else(|| id.clone()),
             signature: answer.signature,
             facts: Box::default(),
@@ -97,19 +90,8 @@ pub struct Answer {
     pub agent: Option<AgentId>,
     /// Its completion id, if it has one.
     pub id: Option<CompletionId>,
-    pub outcome: Option<String>,
-    pub summary: Option<String>,
-    /// What blocks the work, or has to be fixed.
-    pub blockers: Option<Vec<String>>,
-    pub rejection_notes: Option<String>,
-    /// The outputs, including `$status`.
-    pub outputs: Map,
-    /// What is added for the record.
-    pub metadata: Map,
-    /// A text for the task's body.
-    pub body: Option<String>,
-    /// Its other fields.
-    pub fields: Option<Box<ReplyFields>>,
+    /// What it says; its outputs include `$status`.
+    pub content: CompletionContent,
     /// A signature of the entry that comes of it.
     pub signature: Option<SshSignature>,
 }
@@ -117,11 +99,11 @@ pub struct Answer {
 impl Answer {
     /// Returns the outcome's word, given as such or as `$status`; `None` if both are given.
     pub fn word(&self) -> Option<&str> {
-        let status = self.outputs.get(STATUS).and_then(Value::as_str);
+        let status = self.content.outputs.get(STATUS).and_then(Value::as_str);
         let suspends = |word: &&str| word.eq_ignore_ascii_case(SUSPEND);
         let status =
             status.map(|word| if suspends(&word) { Outcome::Blocked.as_str() } else { word });
-        match (self.outcome.as_deref(), status) {
+        match (self.content.outcome.as_deref(), status) {
             (Some(outcome), Some(status)) if !outcome.eq_ignore_ascii_case(status) => None,
             (outcome, status) => outcome.or(status),
         }
@@ -209,30 +191,33 @@ fn fields(node: &Node<'_>, body: Option<&str>, faults: &Faults, is_file: bool) -
         gate: if is_file { fields.parsed("gate") } else { None },
         agent: fields.parsed("agent"),
         id: fields.parsed("id"),
-        outcome: fields.text("outcome"),
-        summary: fields.text("summary"),
-        blockers: fields.list("blockers"),
-        rejection_notes: fields.text("rejectionNotes"),
-        outputs: fields.object("outputs").unwrap_or_default(),
-        metadata: fields.object("metadata").unwrap_or_default(),
-        body: body.filter(|body| !body.trim().is_empty()).map(str::to_owned),
-        fields: None,
+        content: CompletionContent {
+            outcome: fields.text("outcome"),
+            summary: fields.text("summary"),
+            blockers: fields.list("blockers"),
+            rejection_notes: fields.text("rejectionNotes"),
+            outputs: fields.object("outputs").unwrap_or_default(),
+            metadata: fields.object("metadata").unwrap_or_default(),
+            body: body.filter(|body| !body.trim().is_empty()).map(str::to_owned),
+            fields: None,
+        },
         signature: fields.parsed("signature"),
     };
-    // The first line of a reply is its summary.
-    if !is_file && answer.summary.is_none() {
-        let line =
-            answer.body.iter().flat_map(|body| body.lines()).find(|line| !line.trim().is_empty());
-        answer.summary = line.map(|line| line.trim().to_owned());
-    }
     if is_file {
         answer.ticket = fields.require("task", answer.ticket);
         answer.agent = fields.require("agent", answer.agent);
     }
+    let content = &mut answer.content;
+    // The first line of a reply is its summary.
+    if !is_file && content.summary.is_none() {
+        let line =
+            content.body.iter().flat_map(|body| body.lines()).find(|line| !line.trim().is_empty());
+        content.summary = line.map(|line| line.trim().to_owned());
+    }
     if body.is_some() || !is_file {
         let is_typo =
             |entry: &&MappingEntry<'_>| nearest(entry.key.text.as_ref(), ["outcome"]).is_some();
-        let needs_word = !is_file && answer.outcome.is_none() && !fields.has(STATUS);
+        let needs_word = !is_file && content.outcome.is_none() && !fields.has(STATUS);
         if let Some(entry) = fields.unknown().find(is_typo).filter(|_| needs_word) {
             let message = format!("a completion has no field `{}`", entry.key.text);
             faults.add("unknown_field", &entry.key.span, message, "did you mean `outcome`?");
@@ -240,9 +225,9 @@ fn fields(node: &Node<'_>, body: Option<&str>, faults: &Faults, is_file: bool) -
         let own =
             fields.unknown().map(|entry| (entry.key.text.to_string(), entry.value.to_value()));
         let mut rest: Map = own.collect();
-        answer.outputs.extend(rest.shift_remove_entry(STATUS));
+        content.outputs.extend(rest.shift_remove_entry(STATUS));
         let rest = Some(rest).filter(|rest| !rest.is_empty());
-        answer.fields =
+        content.fields =
             rest.map(|fields| Box::new(ReplyFields { fields, ..ReplyFields::default() }));
     } else {
         fields.refuse_unknown();
@@ -252,19 +237,31 @@ fn fields(node: &Node<'_>, body: Option<&str>, faults: &Faults, is_file: bool) -
 
 /// Returns the completion as a value, for files and JSON.
 pub fn write(completion: &Completion) -> Value {
+    let Completion { ticket, gate, agent, content, id, signature, facts: _ } = completion;
+    // A text and other fields are the body of a Markdown file and its keys, which stay as they are.
+    let CompletionContent {
+        outcome,
+        summary,
+        blockers,
+        rejection_notes,
+        outputs,
+        metadata,
+        body: _,
+        fields: _,
+    } = content;
     let given = |map: &Map| Some(map.clone()).filter(|map| !map.is_empty());
     let Value::Object(mut map) = json!({
-        "task": completion.ticket.to_string(),
-        "gate": completion.gate,
-        "agent": completion.agent,
-        "outcome": completion.outcome,
-        "summary": completion.summary,
-        "rejectionNotes": completion.rejection_notes,
-        "blockers": completion.blockers,
-        "outputs": given(&completion.outputs),
-        "metadata": given(&completion.metadata),
-        "id": completion.id.as_str(),
-        "signature": completion.signature.as_ref().map(|signature| format!("{signature}\n")),
+        "task": ticket.to_string(),
+        "gate": gate,
+        "agent": agent,
+        "outcome": outcome,
+        "summary": summary,
+        "rejectionNotes": rejection_notes,
+        "blockers": blockers,
+        "outputs": given(outputs),
+        "metadata": given(metadata),
+        "id": id.as_str(),
+        "signature": signature.as_ref().map(|signature| format!("{signature}\n")),
     }) else {
         unreachable!("an object was written")
     };
@@ -338,12 +335,12 @@ mod tests {
         let json = r#"{"task": "AOF-abc@2", "agent": "agent-7", "outcome": "complete", "summary": "did it", "blockers": []}"#;
         let markdown = format!("---\r\n{}---\r\n\r\nLong text.\r\n", yaml.replace('\n', "\r\n"));
         let plain = read_as(yaml, Syntax::Yaml).unwrap();
-        assert_eq!(plain.blockers, Some(vec![]));
+        assert_eq!(plain.content.blockers, Some(vec![]));
         assert_eq!(plain.id.as_str(), "given");
         assert_eq!(plain, read_as(json, Syntax::Json).unwrap());
-        let long = read_as(&markdown, Syntax::Markdown).unwrap();
-        assert_eq!(long.body.as_deref(), Some("\r\nLong text.\r\n"));
-        assert_eq!(Completion { body: None, ..long }, plain);
+        let mut long = read_as(&markdown, Syntax::Markdown).unwrap();
+        assert_eq!(long.content.body.take().as_deref(), Some("\r\nLong text.\r\n"));
+        assert_eq!(long, plain);
     }
 
     #[test]
@@ -351,8 +348,11 @@ mod tests {
         let text = "---\ntask: AOF-abc\nagent: a\n$status: approved\nbranch: x\nfiles: [a, b]\n---\nIt is good.\n";
         let read = read_as(text, Syntax::Markdown).unwrap();
         let fields = serde_json::json!({"branch": "x", "files": ["a", "b"]});
-        assert_eq!(Value::Object(read.outputs), serde_json::json!({"$status": "approved"}));
-        assert_eq!((Value::Object(read.fields.unwrap().fields), read.outcome), (fields, None));
+        assert_eq!(Value::Object(read.content.outputs), serde_json::json!({"$status": "approved"}));
+        assert_eq!(
+            (Value::Object(read.content.fields.unwrap().fields), read.content.outcome),
+            (fields, None)
+        );
         assert!(read_as("task: AOF-abc\nagent: a\n$status: approved\n", Syntax::Yaml).is_err());
     }
 
@@ -387,19 +387,22 @@ mod tests {
         ] {
             let read = answer(text.as_bytes()).unwrap();
             assert_eq!(
-                (read.word(), read.summary.as_deref()),
+                (read.word(), read.content.summary.as_deref()),
                 (Some("complete"), Some("did it")),
                 "{text}"
             );
-            assert_eq!((read.ticket, read.body), (None, None), "{text}");
+            assert_eq!((read.ticket, read.content.body), (None, None), "{text}");
         }
         let text = "---\ntask: AOF-abc\nagent: a\n$status: approved\nbranch: x\n---\nIt is good.\n";
         let read = answer(text.as_bytes()).unwrap();
-        assert_eq!((read.word(), read.body.as_deref()), (Some("approved"), Some("It is good.\n")));
+        assert_eq!(
+            (read.word(), read.content.body.as_deref()),
+            (Some("approved"), Some("It is good.\n"))
+        );
         assert_eq!(
             (
                 read.ticket.unwrap().to_string().as_str(),
-                read.fields.unwrap().fields["branch"].as_str()
+                read.content.fields.unwrap().fields["branch"].as_str()
             ),
             ("AOF-abc", Some("x"))
         );

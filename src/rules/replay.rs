@@ -3,8 +3,8 @@
 use jiff::SignedDuration;
 
 use crate::domain::{
-    AgentId, BranchStatus, Completion, Destination, Ending, Event, Facts, GateId, Stamp, Status,
-    Task, Ticket, Timestamp, Visit,
+    AgentId, BranchStatus, Completion, CompletionContent, Destination, Ending, Event, Facts,
+    GateId, Stamp, Status, Task, Ticket, Timestamp, Visit,
 };
 use crate::rules::act::{Act, Actor, Decision, WorkflowStep};
 use crate::rules::routing::reviews::lost_dependencies;
@@ -229,14 +229,17 @@ pub(crate) fn act_of_entry(before: &Task, entry: &Visit) -> Option<(Act, Timesta
             ticket: Ticket { branch: entry.branch.clone(), ..before.ticket() },
             gate: None,
             agent: entry.agent.clone()?,
-            outcome: Some(outcome.to_string()),
-            summary: Some(reason),
-            blockers: Some(entry.blockers.clone()),
-            rejection_notes: entry.rejection_notes.clone(),
-            outputs: entry.outputs.clone(),
-            metadata: entry.metadata.clone(),
-            body: None,
-            fields: None,
+            content: CompletionContent {
+                outcome: Some(outcome.to_string()),
+                summary: Some(reason),
+                blockers: Some(entry.blockers.clone()),
+                rejection_notes: entry.rejection_notes.clone(),
+                outputs: entry.outputs.clone(),
+                metadata: entry.metadata.clone(),
+                // An entry has neither a text nor fields of a reply.
+                body: None,
+                fields: None,
+            },
             id: entry.completion.as_ref()?.id.clone(),
             signature: entry.signature.clone(),
             facts: Box::new(Facts {

@@ -9,8 +9,8 @@ use serde_json::json;
 use tracing::warn;
 
 use crate::domain::{
-    Completion, CompletionId, Event, EventId, EventTask, Occurrence, PublicKey, ReplyFields,
-    SshSignature, TaskId,
+    Completion, CompletionContent, CompletionId, Event, EventId, EventTask, Occurrence, PublicKey,
+    ReplyFields, SshSignature, TaskId,
 };
 use crate::files::completion_file;
 use crate::files::completion_file::{STATUS, Syntax, front_of, signed_file};
@@ -40,25 +40,25 @@ use crate::tasks::state::task_state::TaskState;
 
 /// Adds a text to a completion. Whether its frontmatter has outputs is the gate's decision, but a `$status` is one.
 pub fn add_text(completion: &mut Completion, text: String) {
-    completion.fields = front_of(&text).map(Box::new);
-    completion.body = Some(text);
+    completion.content.fields = front_of(&text).map(Box::new);
+    completion.content.body = Some(text);
     if let Some((key, status)) =
-        completion.fields.as_mut().and_then(|own| own.fields.shift_remove_entry(STATUS))
+        completion.content.fields.as_mut().and_then(|own| own.fields.shift_remove_entry(STATUS))
     {
-        completion.outputs.entry(key).or_insert(status);
+        completion.content.outputs.entry(key).or_insert(status);
     }
 }
 
 /// Notes the agent run that made the completion. Overwrites what the agent itself wrote there.
 pub fn note_run(completion: &mut Completion, run: &str) {
-    completion.metadata.insert("run".to_owned(), json!({"id": run, "verdict": "own"}));
+    completion.content.metadata.insert("run".to_owned(), json!({"id": run, "verdict": "own"}));
 }
 
 /// Notes the session of the sender. What the completion itself says of it does not count.
 pub fn note_session(completion: &mut Completion, session: Option<&str>) {
-    completion.metadata.shift_remove("session");
+    completion.content.metadata.shift_remove("session");
     if let Some(session) = session {
-        completion.metadata.insert("session".to_owned(), json!(session));
+        completion.content.metadata.insert("session".to_owned(), json!(session));
     }
 }
 
@@ -187,7 +187,7 @@ fn next_step(
     is_signed: bool,
 ) -> Result<NextStep, ProjectError> {
     state.ensure_unfrozen()?;
-    mask_secrets(&secrets_of(&state.in_force.rules), completion);
+    mask_secrets(&secrets_of(&state.in_force.rules), &mut completion.content);
     let first = first_due_step(workspace, state)?;
     let names_visit = completion.names_visit();
     if first.is_none() || state.file.origin == Origin::Adopted {
@@ -226,29 +226,35 @@ fn next_step(
 }
 
 /// Masks the secrets in all that a completion says, whatever door it came by. Masking it again changes nothing.
-fn mask_secrets(secrets: &Secrets, completion: &mut Completion) {
+pub(crate) fn mask_secrets(secrets: &Secrets, content: &mut CompletionContent) {
     if secrets.is_empty() {
         return;
     }
-    mask_fields(secrets, completion.fields.as_deref_mut(), completion.body.as_deref());
-    let texts = [&mut completion.summary, &mut completion.rejection_notes, &mut completion.body];
-    let blockers = completion.blockers.iter_mut().flatten();
-    for text in texts.into_iter().flatten().chain(blockers) {
+    // The outcome is a word that the gate knows.
+    let CompletionContent {
+        outcome: _,
+        summary,
+        blockers,
+        rejection_notes,
+        outputs,
+        metadata,
+        body,
+        fields,
+    } = content;
+    if let Some(ReplyFields { fields, fault, length }) = fields.as_deref_mut() {
+        *fields = secrets.masked_map(std::mem::take(fields));
+        *fault = fault.as_deref().map(|fault| secrets.masked_text(fault));
+        // The body will begin with the masked frontmatter.
+        let front = body.as_deref().and_then(|body| body.get(..*length));
+        *length = front.map_or(0, |front| secrets.masked_text(front).len());
+    }
+    let texts = [summary, rejection_notes, body].into_iter().flatten();
+    for text in texts.chain(blockers.iter_mut().flatten()) {
         *text = secrets.masked_text(text);
     }
-    for map in [&mut completion.outputs, &mut completion.metadata] {
+    for map in [outputs, metadata] {
         *map = secrets.masked_map(std::mem::take(map));
     }
-}
-
-/// Masks the secrets in the fields of a reply with that body, which is not masked yet.
-pub(crate) fn mask_fields(secrets: &Secrets, fields: Option<&mut ReplyFields>, body: Option<&str>) {
-    let Some(own) = fields else { return };
-    own.fields = secrets.masked_map(std::mem::take(&mut own.fields));
-    own.fault = own.fault.as_deref().map(|fault| secrets.masked_text(fault));
-    // The body will begin with the masked frontmatter.
-    let front = body.and_then(|body| body.get(..own.length));
-    own.length = front.map_or(0, |front| secrets.masked_text(front).len());
 }
 
 /// Sets visit and branch of a completion that names none, unless the completion has counted already. Fails where the sender names
@@ -262,10 +268,10 @@ fn bind_to_open_visit(completion: &mut Completion, state: &TaskState) -> Result<
     let open = task.gate.as_ref().map(|open| open.visit);
     let meant = completion.ticket.visit;
     if meant.is_none() || completion.facts.is_bound && meant == open {
-        let status = completion.outputs.get("$status").and_then(|status| status.as_str());
+        let status = completion.content.outputs.get("$status").and_then(|status| status.as_str());
         if let Some(gate) = &completion.gate {
             refuse_other_gate(rules, task, &completion.agent, gate)?;
-        } else if let Some(outcome) = completion.outcome.as_deref().or(status) {
+        } else if let Some(outcome) = completion.content.outcome.as_deref().or(status) {
             refuse_repeated(rules, task, &completion.agent, outcome)?;
         }
         completion.ticket.visit = open;

@@ -410,12 +410,13 @@ pub(crate) fn is_partial(workspace: &Workspace, file: &InboxFile, id: &Completio
     };
     let Ok(completion) = parse_inbox_file(file, &bytes, id) else { return true };
     // The body of a Markdown file comes last.
-    if Syntax::of(&file.name) == Some(Syntax::Markdown) && completion.body.is_none() {
+    if Syntax::of(&file.name) == Some(Syntax::Markdown) && completion.content.body.is_none() {
         return true;
     }
-    let has_blockers =
-        completion.blockers.is_some() || completion.outcome.as_deref() == Some("complete");
-    if completion.outcome.is_some() && completion.summary.is_some() && has_blockers {
+    let has_blockers = completion.content.blockers.is_some()
+        || completion.content.outcome.as_deref() == Some("complete");
+    if completion.content.outcome.is_some() && completion.content.summary.is_some() && has_blockers
+    {
         return false;
     }
     // Few gates allow these fields to be missing: the rules decide.

@@ -12,7 +12,8 @@ use super::open_project::{OpenProject, ToolError};
 use super::tool_schema::{ArgForm, Argument, Arguments, TASK, Tool, ToolEffect};
 use crate::domain::ssh::SshFault;
 use crate::domain::{
-    AgentId, BODY_LIMIT, Completion, Exhausted, Outcome, RoleId, SshSignature, Status, TaskId,
+    AgentId, BODY_LIMIT, Completion, CompletionContent, Exhausted, Outcome, RoleId, SshSignature,
+    Status, TaskId,
 };
 use crate::git::PromptPlace;
 use crate::project::error::ProjectError;
@@ -161,14 +162,15 @@ pub(crate) fn complete_task(
         ticket,
         gate: given.id("gate")?,
         agent,
-        outcome: given.text("outcome"),
-        summary: given.text("summary"),
-        blockers: given.texts("blockers"),
-        rejection_notes: given.text("rejectionNotes"),
-        outputs: given.object("outputs"),
-        metadata: given.object("metadata"),
-        body: None,
-        fields: None,
+        content: CompletionContent {
+            outcome: given.text("outcome"),
+            summary: given.text("summary"),
+            blockers: given.texts("blockers"),
+            rejection_notes: given.text("rejectionNotes"),
+            outputs: given.object("outputs"),
+            metadata: given.object("metadata"),
+            ..CompletionContent::default()
+        },
         id,
         signature: signature(given)?,
         facts: Box::default(),

@@ -3,10 +3,12 @@
 use std::fmt;
 
 use super::report::{Report, plain_text, shortened};
-use crate::domain::{AgentId, Map, Outcome, Outputs, Signal, Ticket, listed};
+use crate::domain::{AgentId, CompletionContent, Map, Outcome, Outputs, Signal, Ticket, listed};
 use crate::files::completion_file::{Answer, answer, answer_of, json_answer};
 use crate::files::json::{Nul, in_whole_characters, read_printed};
 use crate::files::yaml::Fault;
+use crate::system::process::Secrets;
+use crate::tasks::complete::mask_secrets;
 
 /// How many faults of an answer are shown, and in how many characters.
 const MOST_FAULTS: usize = 5;
@@ -56,7 +58,7 @@ fn check(
     source: AnswerSource,
     fix: &str,
 ) -> Result<RunAnswer, String> {
-    let fields = read.map_err(|faults| {
+    let answer = read.map_err(|faults| {
         let one = |fault: &Fault| match &fault.help {
             Some(help) => format!("{} ({help})", fault.message),
             None => fault.message.clone(),
@@ -70,18 +72,18 @@ fn check(
         format!("{source} cannot be read: {faults}; {fix}")
     })?;
     let (ticket, agent, possible) = (asked.ticket, asked.agent, listed(&asked.possible));
-    if let Some(other) = fields.ticket.as_ref().filter(|other| !is_same_visit(other, ticket)) {
+    if let Some(other) = answer.ticket.as_ref().filter(|other| !is_same_visit(other, ticket)) {
         return Err(format!(
             "{source} is about `{other}`, and the work is `{ticket}`; leave `task` away"
         ));
     }
-    if let Some(other) = fields.agent.as_ref().filter(|other| *other != agent) {
+    if let Some(other) = answer.agent.as_ref().filter(|other| *other != agent) {
         return Err(format!(
             "{source} is signed by `{other}`, and the work is `{agent}`'s; leave `agent` away"
         ));
     }
     // `_` stands for the only outcome of the gate.
-    let outcome = match fields.word().filter(|word| *word != "_" || asked.default.is_none()) {
+    let outcome = match answer.word().filter(|word| *word != "_" || asked.default.is_none()) {
         Some(word) => {
             let known = asked.possible.iter().find(|outcome| outcome.is_meant_by(word));
             known.cloned().ok_or_else(|| {
@@ -91,14 +93,14 @@ fn check(
                 )
             })
         }
-        None if fields.outcome.is_some() => Err(format!(
+        None if answer.content.outcome.is_some() => Err(format!(
             "{source} has one outcome in `outcome` and another in `$status`; give one of them"
         )),
         None => asked.default.cloned().ok_or_else(|| {
             format!("{source} has no `outcome` that is a text; it is one of {possible}")
         }),
     };
-    Ok(RunAnswer { source, outcome: Some(outcome?), fields })
+    Ok(RunAnswer { source, outcome: Some(outcome?), content: answer.content })
 }
 
 /// Returns whether a ticket, which may be less precise, names the visit.
@@ -250,8 +252,16 @@ pub(crate) struct RunAnswer {
     pub source: AnswerSource,
     /// Absent if the engine reads it from the body.
     pub outcome: Option<Outcome>,
-    /// The other fields. Outcome, task and agent were compared with the question.
-    pub fields: Answer,
+    /// What else it says. Its outcome was compared with the question.
+    pub content: CompletionContent,
+}
+
+impl RunAnswer {
+    /// Returns it with every secret masked.
+    pub(crate) fn masked(mut self, secrets: &Secrets) -> Self {
+        mask_secrets(secrets, &mut self.content);
+        self
+    }
 }
 
 /// The source of an answer.

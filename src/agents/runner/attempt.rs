@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tracing::info;
 
 use super::answer::{AnswerSource, RunAnswer, RunQuestion};
-use super::launch::{LaunchFacts, command, has_mcp, masked, mcp_config, secrets};
+use super::launch::{LaunchFacts, command, has_mcp, mcp_config, secrets};
 use super::prompt::{AttemptCount, EarlierAttempt, prompt, spelled};
 use super::report::{Exit, Report, RunOutput, TroubleKind, plain_text, shortened};
 use super::report_formats::read;
@@ -346,7 +346,7 @@ impl<'a> Attempt<'a> {
             }
         };
         let answer = verdict(&self.question(prompt), report, output, file.as_deref());
-        answer.map(|answer| masked(secrets, answer)).map_err(|trouble| {
+        answer.map(|answer| answer.masked(secrets)).map_err(|trouble| {
             let how = match trouble.kind {
                 TroubleKind::Unavailable => RunEnding::Unavailable,
                 TroubleKind::Failed => RunEnding::Crash,

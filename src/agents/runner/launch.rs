@@ -8,11 +8,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use super::answer::RunAnswer;
 use crate::domain::{AgentId, Launch, Placeholder, Preset, Station, Ticket, WorkflowName};
-use crate::files::completion_file::Answer;
 use crate::system::process::{Program, Secrets, is_secret_name};
-use crate::tasks::complete::mask_fields;
 
 /// The facts of one attempt, for placeholders and variables.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -251,32 +248,11 @@ pub(crate) fn missing(launch: &Launch) -> impl Iterator<Item = &String> {
     launch.secrets.iter().filter(|name| env::var(name).unwrap_or_default().is_empty())
 }
 
-/// Returns the answer with every secret masked.
-pub(crate) fn masked(secrets: &Secrets, answer: RunAnswer) -> RunAnswer {
-    if secrets.is_empty() {
-        return answer;
-    }
-    let text = |text: String| secrets.masked_text(&text);
-    let mut fields = answer.fields;
-    mask_fields(secrets, fields.fields.as_deref_mut(), fields.body.as_deref());
-    let fields = Answer {
-        summary: fields.summary.map(text),
-        blockers: fields.blockers.map(|blockers| blockers.into_iter().map(text).collect()),
-        rejection_notes: fields.rejection_notes.map(text),
-        outputs: secrets.masked_map(fields.outputs),
-        metadata: secrets.masked_map(fields.metadata),
-        body: fields.body.map(text),
-        fields: fields.fields,
-        ..Answer::default()
-    };
-    RunAnswer { fields, ..answer }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agents::runner::answer::AnswerSource;
-    use crate::domain::{Reads, RunLimits};
+    use crate::agents::runner::answer::{AnswerSource, RunAnswer};
+    use crate::domain::{CompletionContent, Reads, RunLimits};
 
     fn facts() -> LaunchFacts {
         LaunchFacts {
@@ -433,19 +409,19 @@ mod tests {
         let secret = "a\"b\\c-and-more";
         let secrets = Secrets::new([("DB_PASSWORD", secret)]);
         let map = json!({"k": [{secret: secret}, 1]}).as_object().cloned().unwrap();
-        let fields = Answer {
+        let content = CompletionContent {
             summary: Some(format!("it is {secret}")),
             blockers: Some(vec![secret.to_owned()]),
             rejection_notes: Some(secret.to_owned()),
             outputs: map.clone(),
             metadata: map,
             body: Some(format!("{secret}\n")),
-            ..Answer::default()
+            ..CompletionContent::default()
         };
-        let said = RunAnswer { source: AnswerSource::Structured, outcome: None, fields };
-        let masked = masked(&secrets, said);
+        let answer = RunAnswer { source: AnswerSource::Structured, outcome: None, content };
+        let masked = answer.masked(&secrets);
         let all = format!("{masked:?}");
         assert!(!all.contains("and-more"), "{all}");
-        assert_eq!(masked.fields.summary.as_deref(), Some("it is [secret DB_PASSWORD]"));
+        assert_eq!(masked.content.summary.as_deref(), Some("it is [secret DB_PASSWORD]"));
     }
 }

@@ -15,8 +15,8 @@ use super::answer::{AnswerSource, NO_BLOCK, RunAnswer, RunQuestion, in_file, in_
 use super::report::{
     Exit, Report, RunOutput, Trouble, TroubleKind, last_line, last_lines, plain, shortened, tail,
 };
-use crate::domain::{Outcome, Signal, listed};
-use crate::files::completion_file::{Answer, front_of};
+use crate::domain::{CompletionContent, Outcome, Signal, listed};
+use crate::files::completion_file::front_of;
 use crate::rules::verdict::{looked_for_at, outcome, read_at};
 
 #[cfg(test)]
@@ -123,8 +123,8 @@ impl EndedRun<'_> {
             ));
         }
         let (body, fields) = (Some(body.to_owned()), front_of(body).map(Box::new));
-        let fields = Answer { body, fields, ..Answer::default() };
-        Ok(RunAnswer { source: AnswerSource::Signal, outcome: None, fields })
+        let content = CompletionContent { body, fields, ..CompletionContent::default() };
+        Ok(RunAnswer { source: AnswerSource::Signal, outcome: None, content })
     }
 
     /// Returns the answer of the exit status. If it does not pass, the last printed lines are its blocker. Where a status can only
@@ -139,11 +139,12 @@ impl EndedRun<'_> {
             let summary =
                 line.map_or_else(|| self.summary.clone(), |line| shortened(line, SUMMARY_LENGTH));
             let (summary, body) = (Some(summary), Some(text.to_owned()));
-            let fields = Answer { summary, body, fields, ..Answer::default() };
+            let content =
+                CompletionContent { summary, body, fields, ..CompletionContent::default() };
             return RunAnswer {
                 source: AnswerSource::ExitStatus,
                 outcome: Some(outcome.clone()),
-                fields,
+                content,
             };
         }
         let summary = self.summary.clone();
@@ -152,13 +153,14 @@ impl EndedRun<'_> {
             lines => lines,
         };
         let blockers = (!self.asked.passes(outcome)).then(|| vec![blocker()]);
-        let fields = Answer { summary: Some(summary), blockers, ..Answer::default() };
-        RunAnswer { source: AnswerSource::ExitStatus, outcome: Some(outcome.clone()), fields }
+        let content =
+            CompletionContent { summary: Some(summary), blockers, ..CompletionContent::default() };
+        RunAnswer { source: AnswerSource::ExitStatus, outcome: Some(outcome.clone()), content }
     }
 
     /// Compares the answer with the end of the run.
     fn check(&self, answer: RunAnswer) -> Result<RunAnswer, Trouble> {
-        let outcome = match (&answer.outcome, self.asked.signal, &answer.fields.body) {
+        let outcome = match (&answer.outcome, self.asked.signal, &answer.content.body) {
             (None, Some(signal), Some(body)) => self.read(signal, body),
             (outcome, ..) => outcome.clone(),
         };

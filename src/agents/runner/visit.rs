@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::answer::{AnswerSource, RunAnswer};
 use super::attempt::{Attempt, EndedAttempt, OUTPUT_LIMIT, run_value, write_record};
-use super::launch::{masked, secrets};
+use super::launch::secrets;
 use super::prompt::EarlierAttempt;
 use super::report::{Exit, Report, RunOutput};
 use super::run_types::{RunControl, RunEvent, RunnerSetup, StartedAttempt};
@@ -16,8 +16,7 @@ use super::verdict::verdict;
 use super::work_finder::{Assignment, CompletedVisit, VisitEnd, VisitState, visit_state};
 use crate::dispatch::claim::claim;
 use crate::dispatch::workplaces::left_behind;
-use crate::domain::{Completion, CompletionId, Outcome, RunBounds};
-use crate::files::completion_file::Answer;
+use crate::domain::{Completion, CompletionContent, CompletionId, Outcome, RunBounds};
 use crate::git::PromptPlace;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
@@ -394,13 +393,13 @@ impl<'a> VisitRun<'a> {
         let agent = &self.assignment.agent;
         let blockers =
             failures.iter().zip(1..).map(|(why, number)| format!("attempt {number}: {why}"));
-        let fields = Answer {
+        let content = CompletionContent {
             summary: Some(format!("{attempts} of `{agent}` failed; the last one: {last}")),
             blockers: Some(blockers.collect()),
-            ..Answer::default()
+            ..CompletionContent::default()
         };
         let outcome = Some(if can_fail { Outcome::Failed } else { Outcome::Blocked });
-        let answer = RunAnswer { source: AnswerSource::Attempts, outcome, fields };
+        let answer = RunAnswer { source: AnswerSource::Attempts, outcome, content };
         let end = self.runs.records()?.pop().and_then(|record| record.end);
         Ok(match self.complete(answer, &self.fresh_id()?, end.as_ref(), Duration::ZERO)? {
             Ok(_) => VisitEnd::GivenUp(last),
@@ -450,25 +449,18 @@ impl<'a> VisitRun<'a> {
         end: Option<&RunEnd>,
         took: Duration,
     ) -> Completion {
-        let fields = answer.fields;
-        let mut metadata = fields.metadata;
-        metadata.insert("run".to_owned(), run_value(run, answer.source, end, took));
+        let mut content = answer.content;
+        content.outcome = answer.outcome.as_ref().map(ToString::to_string);
+        content.metadata.insert("run".to_owned(), run_value(run, answer.source, end, took));
         // The session separates workers, so they cannot choose it.
         let session = end.and_then(|end| end.told.session.clone());
         let session = session.unwrap_or_else(|| run.to_string());
-        metadata.insert("session".to_owned(), session.into());
+        content.metadata.insert("session".to_owned(), session.into());
         Completion {
             ticket: self.assignment.ticket.clone(),
             gate: None,
             agent: self.assignment.agent.clone(),
-            outcome: answer.outcome.as_ref().map(ToString::to_string),
-            summary: fields.summary,
-            blockers: fields.blockers,
-            rejection_notes: fields.rejection_notes,
-            outputs: fields.outputs,
-            metadata,
-            body: fields.body,
-            fields: fields.fields,
+            content,
             // An id of the agent's own might have been used already.
             id: run.clone(),
             signature: None,
@@ -539,6 +531,6 @@ impl<'a> VisitRun<'a> {
         let asked = attempt.question(&String::from_utf8_lossy(&prompt));
         let answer = verdict(&asked, &Report::default(), &output, Some(&secrets.masked(&file)));
         let answer = answer.ok().filter(|answer| answer.source == AnswerSource::OutputFile);
-        Ok(answer.map(|answer| masked(&secrets, answer)))
+        Ok(answer.map(|answer| answer.masked(&secrets)))
     }
 }

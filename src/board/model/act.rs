@@ -3,7 +3,8 @@
 use crate::dispatch::claim::assign;
 use crate::dispatch::next::claim_named;
 use crate::domain::{
-    AgentId, Completion, CompletionId, GateId, Map, Outcome, SshSignature, TaskId, Ticket,
+    AgentId, Completion, CompletionContent, CompletionId, GateId, Map, Outcome, SshSignature,
+    TaskId, Ticket,
 };
 use crate::project::error::ProjectError;
 use crate::project::rule_lookup::check_agent;
@@ -120,14 +121,13 @@ impl CompletionForm {
             ticket: self.ticket.clone(),
             gate: None,
             agent: you.clone(),
-            outcome: Some(self.outcome.to_string()),
-            summary: Some(self.summary.clone()),
-            blockers: (!self.blockers.is_empty()).then(|| self.blockers.clone()),
-            rejection_notes: None,
-            outputs: self.outputs.clone(),
-            metadata: Map::new(),
-            body: None,
-            fields: None,
+            content: CompletionContent {
+                outcome: Some(self.outcome.to_string()),
+                summary: Some(self.summary.clone()),
+                blockers: (!self.blockers.is_empty()).then(|| self.blockers.clone()),
+                outputs: self.outputs.clone(),
+                ..CompletionContent::default()
+            },
             id: self.id.clone(),
             signature: self.signature.clone(),
             facts: Box::default(),

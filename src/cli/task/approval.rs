@@ -14,7 +14,9 @@ use crate::cli::{
     CliError, CliResult, Output, Session, bold, cyan, dim, now, red, value_of, yellow,
 };
 use crate::dispatch::workplaces::openings;
-use crate::domain::{AgentId, Completion, Map, Outcome, Ticket, approving, rejecting};
+use crate::domain::{
+    AgentId, Completion, CompletionContent, Map, Outcome, Ticket, approving, rejecting,
+};
 use crate::files::printable::{inert, one_line};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
@@ -54,14 +56,7 @@ pub(super) fn blank(ticket: Ticket, agent: AgentId) -> CliResult<Completion> {
         ticket,
         gate: None,
         agent,
-        outcome: None,
-        summary: None,
-        blockers: None,
-        rejection_notes: None,
-        outputs: Map::new(),
-        metadata: Map::new(),
-        body: None,
-        fields: None,
+        content: CompletionContent::default(),
         id: ulid(now())?,
         signature: None,
         facts: Box::default(),
@@ -108,7 +103,7 @@ pub(super) fn ask_here(
         let (file, path, context) = (&file, &view.path, &context);
         let asked = PersonQuestion { opening, file, path, context, refused: refused.as_ref() };
         let outcome = |word: &String| word.parse::<Outcome>().ok();
-        let wanted = completion.outcome.as_ref().and_then(outcome);
+        let wanted = completion.content.outcome.as_ref().and_then(outcome);
         if wanted.as_ref().is_some_and(|own| context.outcomes.iter().all(|(one, _)| one != own)) {
             return Ok(PersonAnswer::NotAsked);
         }
@@ -119,14 +114,12 @@ pub(super) fn ask_here(
             PersonReply::Later => return Ok(PersonAnswer::Later),
             PersonReply::Ended => return Ok(PersonAnswer::Ended),
         };
-        let mut whole = Completion {
-            ticket,
-            outcome: answer.outcome,
-            summary: answer.summary,
-            blockers: answer.blockers,
-            ..completion.clone()
-        };
-        whole.outputs.extend(answer.outputs);
+        let mut whole = Completion { ticket, ..completion.clone() };
+        let (content, answer) = (&mut whole.content, answer.content);
+        content.outcome = answer.outcome;
+        content.summary = answer.summary;
+        content.blockers = answer.blockers;
+        content.outputs.extend(answer.outputs);
         workspace.restart_wait(session.wait);
         match complete_signed(workspace, &whole, signing, mode) {
             Ok(changed) => return Ok(PersonAnswer::Completed(Box::new(changed))),
@@ -249,28 +242,32 @@ impl Terminal<'_> {
         outcome: &Outcome,
     ) -> Option<Completion> {
         let before = asked.refused.map(|refused| &refused.completion);
-        let before = before.filter(|before| before.outcome.as_deref() == Some(outcome.as_str()));
+        let before =
+            before.filter(|before| before.content.outcome.as_deref() == Some(outcome.as_str()));
         let outcomes: Vec<Outcome> =
             asked.context.outcomes.iter().map(|(outcome, _)| outcome.clone()).collect();
         let blockers = if *outcome == Outcome::Blocked || Some(outcome) == rejecting(&outcomes) {
-            self.blockers(before.and_then(|before| before.blockers.as_ref()))?
+            self.blockers(before.and_then(|before| before.content.blockers.as_ref()))?
         } else {
             Vec::new()
         };
-        let outputs = self.outputs(asked, outcome, before.map(|before| &before.outputs))?;
-        let usual = before.and_then(|before| before.summary.clone()).or(blockers.first().cloned());
+        let outputs = self.outputs(asked, outcome, before.map(|before| &before.content.outputs))?;
+        let usual =
+            before.and_then(|before| before.content.summary.clone()).or(blockers.first().cloned());
         let usual = usual.unwrap_or_else(|| match outcome {
             own if Some(own) == approving(&outcomes) => APPROVED.to_owned(),
             outcome => format!("Decided: {outcome}"),
         });
         let summary = self.line(&format!("Summary ({}): ", one_line(&usual)))?;
-        Some(Completion {
+        let content = CompletionContent {
             outcome: Some(outcome.to_string()),
             summary: Some(if summary.is_empty() { usual } else { summary }),
             blockers: (!blockers.is_empty()).then_some(blockers),
             outputs,
-            ..blank(asked.opening.ticket.clone(), person.clone()).ok()?
-        })
+            ..CompletionContent::default()
+        };
+        let blank = blank(asked.opening.ticket.clone(), person.clone()).ok()?;
+        Some(Completion { content, ..blank })
     }
 
     /// Asks what has to be fixed or waited for; `before` is the last, refused answer.

@@ -13,8 +13,8 @@ use crate::cli::{
     current_session, key_value, object, text_input,
 };
 use crate::domain::{
-    AgentId, Completion, CompletionId, GateId, Outcome, Ticket, TypedTask, approving, listed,
-    rejecting,
+    AgentId, Completion, CompletionContent, CompletionId, GateId, Outcome, Ticket, TypedTask,
+    approving, listed, rejecting,
 };
 use crate::files::printable::one_line;
 use crate::project::active_rules::InForce;
@@ -271,13 +271,13 @@ fn perform(
     let (rules, args, verb, given) = (&in_force.rules, said.args, said.verb, &task.ticket);
     let mode = args.dry_run_option.mode();
     let outcomes = outcomes_here(workspace, rules, &completion);
-    completion.outcome = said.outcome(&outcomes);
+    completion.content.outcome = said.outcome(&outcomes);
     let asks = Session::at_terminal() && !session.output.is_json();
-    let says_nothing = completion.summary.is_none()
-        && completion.blockers.is_none()
-        && completion.body.is_none()
+    let says_nothing = completion.content.summary.is_none()
+        && completion.content.blockers.is_none()
+        && completion.content.body.is_none()
         && (verb != CompletionVerb::Complete
-            || completion.outcome.is_none() && completion.outputs.is_empty());
+            || completion.content.outcome.is_none() && completion.content.outputs.is_empty());
     if asks && says_nothing {
         let signing = args.signing.signing();
         match ask_here(session, workspace, &completion, signing, mode)? {
@@ -292,10 +292,10 @@ fn perform(
             PersonAnswer::NotAsked => {}
         }
     }
-    if completion.summary.is_none()
+    if completion.content.summary.is_none()
         && let Some(usual) = verb.usual_summary(&outcomes, &completion)
     {
-        completion.summary = Some(usual);
+        completion.content.summary = Some(usual);
     }
     if asks && let Some(meant) = ask_if_repeated(session, workspace, &completion)? {
         completion.ticket = meant;
@@ -350,7 +350,7 @@ impl CompletionVerb {
             Self::Complete | Self::Approve => None,
             // Without blockers, the rules refuse it for these.
             Self::Reject | Self::Block => {
-                let first = completion.blockers.iter().flatten().next().cloned();
+                let first = completion.content.blockers.iter().flatten().next().cloned();
                 first.or_else(|| Some(format!("{}ed", self.command())))
             }
         }
@@ -452,11 +452,14 @@ fn completion(said: &Said<'_>, ticket: &Ticket, agent: AgentId) -> CliResult<Com
     let args = said.args;
     let mut completion = Completion {
         gate: args.gate.clone(),
-        summary: said.summary.clone(),
-        blockers: (!said.blockers.is_empty()).then(|| said.blockers.clone()),
-        rejection_notes: args.notes.clone(),
-        outputs: object(&args.outputs),
-        metadata: object(&args.metadata),
+        content: CompletionContent {
+            summary: said.summary.clone(),
+            blockers: (!said.blockers.is_empty()).then(|| said.blockers.clone()),
+            rejection_notes: args.notes.clone(),
+            outputs: object(&args.outputs),
+            metadata: object(&args.metadata),
+            ..CompletionContent::default()
+        },
         ..blank(ticket.clone(), agent)?
     };
     if let Some(id) = &args.id {
@@ -471,16 +474,16 @@ fn completion(said: &Said<'_>, ticket: &Ticket, agent: AgentId) -> CliResult<Com
 }
 
 fn wants_editor(completion: &Completion) -> bool {
-    let rejects = matches!(completion.outcome.as_deref(), Some("needs_review" | "blocked"));
-    completion.summary.is_none() || (rejects && completion.blockers.is_none())
+    let rejects = matches!(completion.content.outcome.as_deref(), Some("needs_review" | "blocked"));
+    completion.content.summary.is_none() || (rejects && completion.content.blockers.is_none())
 }
 
 /// Returns the completion with placeholders for the texts that the person has still to write.
 fn with_any_text(completion: &Completion) -> Completion {
     let text = "to be written".to_owned();
     let mut completion = completion.clone();
-    completion.summary.get_or_insert(text.clone());
-    completion.blockers.get_or_insert(vec![text]);
+    completion.content.summary.get_or_insert(text.clone());
+    completion.content.blockers.get_or_insert(vec![text]);
     completion
 }
 
@@ -493,11 +496,11 @@ fn edit_texts(
 ) -> CliResult<String> {
     let (view, _) = show(workspace, &completion.ticket.task)?;
     let task = &view.file.task;
-    let mut template = format!("{}\n\n", completion.summary.as_deref().unwrap_or_default());
-    for blocker in completion.blockers.iter().flatten() {
+    let mut template = format!("{}\n\n", completion.content.summary.as_deref().unwrap_or_default());
+    for blocker in completion.content.blockers.iter().flatten() {
         template.push_str(&format!("- {blocker}\n"));
     }
-    let outcome = completion.outcome.as_deref().unwrap_or("complete");
+    let outcome = completion.content.outcome.as_deref().unwrap_or("complete");
     let title = one_line(&task.title);
     template.push_str(&format!("# {} \"{title}\": outcome `{outcome}`\n", task.id));
     if let Some(workplace) = Workplace::find(rules, task, completion.ticket.branch.as_ref()) {
@@ -512,8 +515,8 @@ fn edit_texts(
         let problem = "nothing was written, so nothing was completed".to_owned();
         return Err(CliError::editor(problem, "write a summary, or give it with `--summary`"));
     }
-    completion.summary = Some(summary);
-    completion.blockers = (!blockers.is_empty()).then_some(blockers);
+    completion.content.summary = Some(summary);
+    completion.content.blockers = (!blockers.is_empty()).then_some(blockers);
     Ok(text)
 }
 

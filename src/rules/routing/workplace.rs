@@ -212,7 +212,7 @@ pub(crate) fn check_separate_session(
     workplace: &Workplace<'_>,
     completion: &Completion,
 ) -> Result<(), Refusal> {
-    let session = completion.metadata.get("session");
+    let session = completion.content.metadata.get("session");
     let same = |visit: &Visit| match (session, visit.session()) {
         (Some(session), Some(own)) => session == own,
         _ => visit.agent.as_ref() == Some(&completion.agent),

@@ -70,7 +70,7 @@ fn tell(
     outputs: &serde_json::Value,
 ) -> Task {
     let mut completion = completion(agent, outcome);
-    completion.outputs = outputs.as_object().cloned().unwrap_or_default();
+    completion.content.outputs = outputs.as_object().cloned().unwrap_or_default();
     completion.id = id(&format!("c{}", task.history.len()));
     let minute = 10 * (i64::try_from(task.history.len()).unwrap() + 1);
     step(rules, task, &Act::Complete(completion), minute).unwrap().task

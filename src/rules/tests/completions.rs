@@ -16,20 +16,20 @@ fn refused(
 
 #[test]
 fn every_mistake_of_a_completion_has_its_code_and_fields() {
-    let (code, fields) = refused(|c| c.outcome = Some("done".into()));
+    let (code, fields) = refused(|c| c.content.outcome = Some("done".into()));
     assert_eq!(code, "invalid_outcome");
     assert_eq!(fields["validOutcomes"], serde_json::json!(["complete", "needs_review", "blocked"]));
 
-    assert_eq!(refused(|c| c.outcome = None).0, "missing_outcome");
-    assert_eq!(refused(|c| c.summary = None).0, "missing_summary");
-    assert_eq!(refused(|c| c.summary = Some("  \n".into())).0, "missing_summary");
-    let (code, fields) = refused(|c| c.blockers = None);
+    assert_eq!(refused(|c| c.content.outcome = None).0, "missing_outcome");
+    assert_eq!(refused(|c| c.content.summary = None).0, "missing_summary");
+    assert_eq!(refused(|c| c.content.summary = Some("  \n".into())).0, "missing_summary");
+    let (code, fields) = refused(|c| c.content.blockers = None);
     assert_eq!((code, &fields["requiredField"]), ("missing_blockers", &"blockers".into()));
-    assert_eq!(refused(|c| c.blockers = Some(vec![])).0, "empty_blockers");
-    assert_eq!(refused(|c| c.blockers = Some(vec![" ".into()])).0, "empty_blockers");
-    assert_eq!(refused(|c| c.summary = Some("x".repeat(20_000))).0, "too_long");
-    assert_eq!(refused(|c| c.body = Some("x".repeat(BODY_LIMIT + 1))).0, "too_long");
-    let (code, fields) = refused(|c| c.outcome = Some("skip".into()));
+    assert_eq!(refused(|c| c.content.blockers = Some(vec![])).0, "empty_blockers");
+    assert_eq!(refused(|c| c.content.blockers = Some(vec![" ".into()])).0, "empty_blockers");
+    assert_eq!(refused(|c| c.content.summary = Some("x".repeat(20_000))).0, "too_long");
+    assert_eq!(refused(|c| c.content.body = Some("x".repeat(BODY_LIMIT + 1))).0, "too_long");
+    let (code, fields) = refused(|c| c.content.outcome = Some("skip".into()));
     assert_eq!((code, &fields["canSkip"]), ("skip_not_allowed", &false.into()));
 
     let (code, fields) = refused(|c| c.agent = id("agent-7"));
@@ -62,7 +62,7 @@ fn an_omitted_outcome_counts_only_where_it_cannot_hide_a_rejection() {
     let rules = rules(sdlc());
     let task = opened(&rules, &[]);
     let mut silent = completion("agent-7", "complete");
-    silent.outcome = None;
+    silent.content.outcome = None;
     let task = step(&rules, &task, &Act::Complete(silent), 1).unwrap().task;
     assert_eq!(stands(&task), "review@1 ready");
     assert_eq!(task.history[0].outcome, Ending::Completed(Outcome::Complete));
@@ -111,7 +111,7 @@ fn a_redelivery_is_settled_and_a_reused_id_is_loud() {
     let task = step(&rules, &task, &Act::Complete(first.clone()), 1).unwrap().task;
     let again = decide(&rules, &task, &Act::Complete(first.clone()), at(2)).unwrap();
     assert_eq!(again, Decision::Settled { visit: 0 });
-    first.summary = Some("said something else".into());
+    first.content.summary = Some("said something else".into());
     let refusal = step(&rules, &task, &Act::Complete(first), 2).unwrap_err();
     assert_eq!(refusal.code(), "completion_id_reused");
 }
@@ -129,7 +129,7 @@ fn vague_blockers_pass_with_a_warning() {
     let rules = rules(sdlc());
     let task = say(&rules, &opened(&rules, &[]), "agent-7", "complete").unwrap().task;
     let mut vague = completion("agent-3", "needs_review");
-    vague.blockers = Some(vec!["not good".into(), "the parser loses comments".into()]);
+    vague.content.blockers = Some(vec!["not good".into(), "the parser loses comments".into()]);
     let step = step(&rules, &task, &Act::Complete(vague), 5).unwrap();
     assert_eq!(step.warnings[0].fields()["vagueBlockers"], serde_json::json!(["not good"]));
     assert_eq!(stands(&step.task), "implement@2 ready");
@@ -151,7 +151,7 @@ fn a_clock_that_goes_backwards_makes_no_negative_visit() {
 fn outputs_stand_in_the_context_under_the_gate() {
     let rules = rules(sdlc());
     let mut said = completion("agent-7", "complete");
-    said.outputs.insert("branch".into(), "login".into());
+    said.content.outputs.insert("branch".into(), "login".into());
     let after = step(&rules, &opened(&rules, &[]), &Act::Complete(said), 1).unwrap().task;
     assert_eq!(
         serde_json::Value::Object(after.context),

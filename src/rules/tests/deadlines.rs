@@ -153,7 +153,7 @@ fn nothing_runs_while_a_task_is_blocked_or_held_and_a_full_term_begins_after() {
     let resumed = step(&rules, &held, &unblock, 100).unwrap().task;
     assert_eq!(ends(&rules, &resumed), [(130, Limit::Timeout, None)]);
     let mut stuck = completion("agent-3", "blocked");
-    stuck.blockers = Some(vec!["The key is missing, Ann has it".into()]);
+    stuck.content.blockers = Some(vec!["The key is missing, Ann has it".into()]);
     stuck.id = id("c9");
     let blocked = step(&rules, &task, &Act::Complete(stuck), 20).unwrap().task;
     assert_eq!(ends(&rules, &blocked), Vec::new());

@@ -80,7 +80,7 @@ fn other_reasons_stay_and_nobody_unblocks_what_is_lost() {
     );
     // What an agent says is not taken for it, whatever it says.
     let mut said = completion("agent-7", "blocked");
-    said.blockers = Some(vec![lost(&["AOF-one"])[0].to_string()]);
+    said.content.blockers = Some(vec![lost(&["AOF-one"])[0].to_string()]);
     let said = step(&rules, &task, &Act::Complete(said), 9).unwrap().task;
     assert!(matches!(depend(&rules, &said, &[]), Decision::Settled { .. }));
     let both = after(&rules, &said, &["AOF-two"]);

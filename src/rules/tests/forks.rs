@@ -316,7 +316,7 @@ fn what_branches_hand_on_stands_side_by_side() {
         let mut says = completion(agent, "complete");
         says.ticket = task.ticket_of(Some(&id(branch)));
         says.id = id(&format!("x{number}"));
-        says.outputs.insert("score".into(), number.into());
+        says.content.outputs.insert("score".into(), number.into());
         task = step(&rules, &task, &Act::Complete(says), 50).unwrap().task;
     }
     let context =

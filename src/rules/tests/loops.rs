@@ -33,7 +33,7 @@ fn looping(verify_each: Option<&str>) -> Workflow {
 fn with_outputs(rules: &Rules, task: &Task, agent: &str, outcome: &str, outputs: &Value) -> Task {
     let mut says = completion(agent, outcome);
     says.id = id(&format!("c{}", task.history.len()));
-    says.outputs = outputs.as_object().unwrap().clone();
+    says.content.outputs = outputs.as_object().unwrap().clone();
     let minute = 10 * (i64::try_from(task.history.len()).unwrap() + 1);
     step(rules, task, &Act::Complete(says), minute).unwrap().task
 }
@@ -446,7 +446,7 @@ proptest! {
             };
             let mut says = completion(agent, outcome.as_str());
             says.id = id(&format!("c{steps}"));
-            says.outputs = outputs.as_object().unwrap().clone();
+            says.content.outputs = outputs.as_object().unwrap().clone();
             let decided = step(&rules, &task, &Act::Complete(says), i64::try_from(steps).unwrap());
             let after = decided.unwrap().task;
             prop_assert!(matches!(explain(&rules, Some(&task), &after), StateChange::Act(_)));

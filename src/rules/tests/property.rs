@@ -57,7 +57,8 @@ pub(crate) fn acts() -> impl Strategy<Value = Vec<Act>> {
                     let mut says = completion(agent, words[outcome]);
                     // An agent may repeat what it read.
                     if gate == 0 && words[outcome] == "blocked" {
-                        says.blockers = Some(lost(3).iter().map(ToString::to_string).collect());
+                        says.content.blockers =
+                            Some(lost(3).iter().map(ToString::to_string).collect());
                     }
                     Act::Complete(says)
                 }

@@ -16,20 +16,16 @@ fn every_step_is_found_again() {
     assert!(
         matches!(explain(&rules, Some(&new), &task), StateChange::Act(found) if found.act == Act::Open)
     );
+    let mut with_text = completion("agent-7", "complete");
+    with_text.content.body = Some("long text".into());
+    let mut without_outcome = completion("agent-7", "complete");
+    without_outcome.content.outcome = None;
     let acts = [
         Act::Claim { agent: id("agent-7"), branch: None },
         Act::Release { by: Actor::Agent(id("agent-7")), branch: None },
-        Act::Complete(Completion {
-            body: Some("long text".into()),
-            id: id("one"),
-            ..completion("agent-7", "complete")
-        }),
+        Act::Complete(Completion { id: id("one"), ..with_text }),
         Act::Complete(Completion { id: id("two"), ..completion("agent-3", "needs_review") }),
-        Act::Complete(Completion {
-            id: id("three"),
-            outcome: None,
-            ..completion("agent-7", "complete")
-        }),
+        Act::Complete(Completion { id: id("three"), ..without_outcome }),
         Act::Complete(Completion { id: id("four"), ..completion("agent-3", "blocked") }),
         Act::Unblock { by: person.clone(), branch: None, reason: None },
         Act::Override { by: person.clone(), to: id("approve"), reason: "now".into() },

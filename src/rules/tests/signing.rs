@@ -159,14 +159,14 @@ fn in_review(rules: &Rules) -> Task {
 
 fn review() -> Completion {
     let mut review = completion("agent-3", "needs_review");
-    review.summary = Some("Two things:\n\"both\" are small".to_owned());
-    review.rejection_notes = Some("the rest is fine 👍".to_owned());
-    review.outputs = json!({"score": 0.5, "files": ["b", "a"], "by": {"z": 1, "a": null}})
+    review.content.summary = Some("Two things:\n\"both\" are small".to_owned());
+    review.content.rejection_notes = Some("the rest is fine 👍".to_owned());
+    review.content.outputs = json!({"score": 0.5, "files": ["b", "a"], "by": {"z": 1, "a": null}})
         .as_object()
         .unwrap()
         .clone();
-    review.metadata = json!({"session": "s-1"}).as_object().unwrap().clone();
-    review.body = Some("A long text.".to_owned());
+    review.content.metadata = json!({"session": "s-1"}).as_object().unwrap().clone();
+    review.content.body = Some("A long text.".to_owned());
     review.id = id("r1");
     review
 }
@@ -242,13 +242,13 @@ fn a_signature_is_good_for_one_completion_alone() {
     };
     assert_eq!(code(&rules, &task, &with(&|_| {})), None);
     let words: &[&dyn Fn(&mut Completion)] = &[
-        &|other| other.outcome = Some("complete".to_owned()),
-        &|other| other.summary = Some("Two things".to_owned()),
-        &|other| other.blockers = Some(vec!["another one".to_owned()]),
-        &|other| other.rejection_notes = None,
-        &|other| drop(other.outputs.insert("score".to_owned(), json!(1))),
-        &|other| drop(other.metadata.remove("session")),
-        &|other| other.body = Some("A longer text.".to_owned()),
+        &|other| other.content.outcome = Some("complete".to_owned()),
+        &|other| other.content.summary = Some("Two things".to_owned()),
+        &|other| other.content.blockers = Some(vec!["another one".to_owned()]),
+        &|other| other.content.rejection_notes = None,
+        &|other| drop(other.content.outputs.insert("score".to_owned(), json!(1))),
+        &|other| drop(other.content.metadata.remove("session")),
+        &|other| other.content.body = Some("A longer text.".to_owned()),
         &|other| other.id = id("r2"),
     ];
     for change in words {

@@ -75,7 +75,7 @@ fn outputs(value: impl serde::Serialize) -> Map {
 fn at_review(rules: &Rules) -> Task {
     let task = opened(rules, &[]);
     tell(rules, &task, "agent-7", |said| {
-        said.outputs = outputs(json!({"pr_url": "x", "files": ["a"]}));
+        said.content.outputs = outputs(json!({"pr_url": "x", "files": ["a"]}));
     })
     .unwrap()
     .task
@@ -84,8 +84,8 @@ fn at_review(rules: &Rules) -> Task {
 fn at_check(rules: &Rules) -> Task {
     let task = at_review(rules);
     tell(rules, &task, "agent-3", |said| {
-        said.outcome = None;
-        said.outputs = outputs(json!({"$status": "Approved", "branch": "b"}));
+        said.content.outcome = None;
+        said.content.outputs = outputs(json!({"$status": "Approved", "branch": "b"}));
     })
     .unwrap()
     .task
@@ -96,7 +96,7 @@ fn outputs_are_what_the_gate_declares() {
     let rules = made(WORKFLOW).unwrap();
     let task = opened(&rules, &[]);
     let refused = tell(&rules, &task, "agent-7", |said| {
-        said.outputs = outputs(
+        said.content.outputs = outputs(
             json!({"pr_ulr": "x", "files": "a", "branch": "evil", "repo": "y".repeat(100)}),
         );
     })
@@ -172,14 +172,16 @@ fn outputs_are_what_the_gate_declares() {
     ]
     "#);
     let only = |value| {
-        tell(&rules, &task, "agent-7", |said| said.outputs = outputs(value)).unwrap_err().code()
+        tell(&rules, &task, "agent-7", |said| said.content.outputs = outputs(value))
+            .unwrap_err()
+            .code()
     };
     assert_eq!(only(json!({"pr_url": "x".repeat(70)})), "output_too_large");
     assert_eq!(only(json!({"pr_url": "x", "repo": "z"})), "protected_output");
     // Who is blocked has nothing to hand on yet.
     tell(&rules, &task, "agent-7", |said| {
-        said.outcome = Some("blocked".into());
-        said.blockers = Some(vec!["no access to the repository".into()]);
+        said.content.outcome = Some("blocked".into());
+        said.content.blockers = Some(vec!["no access to the repository".into()]);
     })
     .unwrap();
 }
@@ -190,8 +192,8 @@ fn the_status_is_the_outcome_and_is_not_kept() {
     let task = at_review(&rules);
     let say = |outcome: Option<&str>, status: &str| {
         tell(&rules, &task, "agent-3", |said| {
-            said.outcome = outcome.map(str::to_owned);
-            said.outputs = outputs(json!({"$status": status, "branch": "b"}));
+            said.content.outcome = outcome.map(str::to_owned);
+            said.content.outputs = outputs(json!({"$status": status, "branch": "b"}));
         })
     };
     for step in [say(None, "approved"), say(Some("approved"), "APPROVED")] {
@@ -203,8 +205,9 @@ fn the_status_is_the_outcome_and_is_not_kept() {
     assert_eq!(say(Some("approved"), "needs_fixes").unwrap_err().code(), "contradictory_status");
     assert_eq!(say(None, "aproved").unwrap_err().code(), "invalid_outcome");
     // A gate with a signal reads an outcome that nobody gave from the text: here there is none, and silence sends it back.
-    let variant = tell(&rules, &task, "agent-3", |said| said.outcome = Some("needs_fixes".into()))
-        .unwrap_err();
+    let variant =
+        tell(&rules, &task, "agent-3", |said| said.content.outcome = Some("needs_fixes".into()))
+            .unwrap_err();
     insta::assert_snapshot!(variant.message(), @r#"
     one thing is wrong with the outputs for `needs_fixes` at gate `review`
 
@@ -228,9 +231,9 @@ fn a_verdict_is_read_from_the_text() {
     let task = at_review(&rules);
     let write = |text: &str| {
         tell(&rules, &task, "agent-3", |said| {
-            said.outcome = None;
-            said.summary = None;
-            said.body = Some(text.to_owned());
+            said.content.outcome = None;
+            said.content.summary = None;
+            said.content.body = Some(text.to_owned());
         })
     };
     let step = write("I looked.\nBRANCH: fix/1\nDECISION: approved\n").unwrap();
@@ -258,7 +261,7 @@ fn a_verdict_is_read_from_the_text() {
 fn silence_uses_up_a_retry_and_a_contradiction_is_refused() {
     let rules = made(WORKFLOW).unwrap();
     let task = at_check(&rules);
-    let silent = tell(&rules, &task, "agent-5", |said| said.outcome = None).unwrap();
+    let silent = tell(&rules, &task, "agent-5", |said| said.content.outcome = None).unwrap();
     assert_eq!(stands(&silent.task), "implement@3 ready");
     assert_eq!(
         silent.task.history.last().unwrap().outcome,
@@ -266,23 +269,24 @@ fn silence_uses_up_a_retry_and_a_contradiction_is_refused() {
     );
     let long = format!("{}\n<gate>FAIL</gate>", "no tests\n".repeat(2_000));
     let failed = tell(&rules, &task, "agent-5", |said| {
-        said.outcome = None;
-        said.body = Some(long.clone());
+        said.content.outcome = None;
+        said.content.body = Some(long.clone());
     });
     let notes = failed.unwrap().task.review.unwrap().notes.unwrap();
     assert!(notes.ends_with("[the rest is in the task's body]") && notes.len() < 5_000);
-    let torn = tell(&rules, &task, "agent-5", |said| said.body = Some("<gate>FAIL</gate>".into()))
-        .unwrap_err();
+    let torn =
+        tell(&rules, &task, "agent-5", |said| said.content.body = Some("<gate>FAIL</gate>".into()))
+            .unwrap_err();
     assert_eq!(torn.code(), "contradictory_verdict");
     let agreed = tell(&rules, &task, "agent-5", |said| {
-        said.body = Some("`<gate>FAIL</gate>` <gate>PASS</gate>".into());
+        said.content.body = Some("`<gate>FAIL</gate>` <gate>PASS</gate>".into());
     });
     assert_eq!(stands(&agreed.unwrap().task), "complete");
     // A summary that would say something else once the text is gone.
     let summed = tell(&rules, &task, "agent-5", |said| {
-        said.outcome = None;
-        said.summary = Some("<gate>PASS</gate>".into());
-        said.body = Some("<gate>FAIL</gate>".into());
+        said.content.outcome = None;
+        said.content.summary = Some("<gate>PASS</gate>".into());
+        said.content.body = Some("<gate>FAIL</gate>".into());
     });
     assert_eq!(stands(&summed.unwrap().task), "implement@3 ready");
 }
@@ -297,12 +301,12 @@ fn a_verdict_that_the_gate_does_not_have_is_none() {
     let task = at_review(&rules);
     let write = |outcome: Option<&str>, text: &str| {
         tell(&rules, &task, "agent-3", |said| {
-            said.outcome = outcome.map(str::to_owned);
-            said.outputs = outcome.map_or_else(
+            said.content.outcome = outcome.map(str::to_owned);
+            said.content.outputs = outcome.map_or_else(
                 || outputs(json!({"comments": "c"})),
                 |_| outputs(json!({"branch": "b"})),
             );
-            said.body = Some(text.to_owned());
+            said.content.body = Some(text.to_owned());
         })
     };
     for text in ["<gate>PASS</gate>", "<gate>fail</gate>"] {
@@ -329,9 +333,9 @@ fn an_empty_text_is_silence() {
         [(None, None), (Some(" "), Some("\n")), (None, Some("")), (Some(""), None)]
     {
         let step = tell(&rules, &task, "agent-5", |said| {
-            said.outcome = None;
-            said.summary = summary.map(str::to_owned);
-            said.body = body.map(str::to_owned);
+            said.content.outcome = None;
+            said.content.summary = summary.map(str::to_owned);
+            said.content.body = body.map(str::to_owned);
         })
         .unwrap();
         assert_eq!(stands(&step.task), "implement@3 ready");

@@ -80,7 +80,7 @@ fn a_gate_with_decisions_has_no_complete_and_no_default() {
             .starts_with("did you mean `approved`?")
     );
     let mut silent = completion("agent-5", "approved");
-    silent.outcome = None;
+    silent.content.outcome = None;
     assert_eq!(
         step(&rules, &task, &Act::Complete(silent), 9).unwrap_err().code(),
         "missing_outcome"
@@ -210,7 +210,7 @@ fn a_route_clears_what_it_says_and_outputs_stand_under_their_gate() {
     flow.gates[2].exits.routes[2].1.clear = vec![id("plan")];
     let rules = rules(flow);
     let mut says = completion("agent-3", "complete");
-    (says.id, says.outputs) =
+    (says.id, says.content.outputs) =
         (id("one"), serde_json::json!({"file": "plan.md"}).as_object().unwrap().clone());
     let task = step(&rules, &opened(&rules, &[]), &Act::Complete(says), 1).unwrap().task;
     assert_eq!(task.context["plan"]["file"], "plan.md");
@@ -411,7 +411,7 @@ fn a_gate_that_decides_by_itself_is_a_visit_of_its_own() {
     let rules = rules(choosing());
     for (days, then) in [(3, "work@2 ready"), (9, "board@2 ready")] {
         let mut says = completion("agent-3", "complete");
-        (says.id, says.outputs) =
+        (says.id, says.content.outputs) =
             (id("one"), serde_json::json!({"days": days}).as_object().unwrap().clone());
         let task = step(&rules, &opened(&rules, &[]), &Act::Complete(says), 1).unwrap().task;
         assert!(passes_by_itself(&rules, &task));
@@ -488,7 +488,7 @@ fn whoever_did_the_work_does_not_judge_it() {
         let mut says = completion("agent-7", "complete");
         says.id = id(&format!("s{}", task.history.len()));
         if let Some(name) = name {
-            says.metadata.insert("session".to_owned(), name.into());
+            says.content.metadata.insert("session".to_owned(), name.into());
         }
         step(&rules, task, &Act::Complete(says), 20)
             .map(|step| step.task)

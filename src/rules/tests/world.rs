@@ -1,5 +1,6 @@
 //! Workflows, people and tasks to try the rules on.
 
+use crate::domain::CompletionContent;
 use crate::domain::*;
 use crate::rules::{Act, Decision, Refusal, Rules, WorkflowStep, decide};
 
@@ -164,14 +165,12 @@ pub(crate) fn completion(agent: &str, outcome: &str) -> Completion {
         ticket: Ticket { task: id("AOF-abc"), visit: None, branch: None },
         gate: None,
         agent: id(agent),
-        outcome: Some(outcome.to_owned()),
-        summary: Some("said something".into()),
-        blockers: reject.then(|| vec!["coverage is 65%, need 80%".into()]),
-        rejection_notes: None,
-        outputs: Map::new(),
-        metadata: Map::new(),
-        body: None,
-        fields: None,
+        content: CompletionContent {
+            outcome: Some(outcome.to_owned()),
+            summary: Some("said something".into()),
+            blockers: reject.then(|| vec!["coverage is 65%, need 80%".into()]),
+            ..CompletionContent::default()
+        },
         id: id("unset"),
         signature: None,
         facts: Box::default(),

@@ -6,8 +6,8 @@ use super::guards;
 use super::reply::{fill_from_text, first_line, reading, take_fields, text, verdict};
 use super::visit::{Transition, blank, check_ticket};
 use crate::domain::{
-    BODY_LIMIT, Completion, Ending, Event, Fork, GateId, GateKind, Map, OpenVisit, Outcome,
-    SUSPEND, Stamp, Status, Task, TroubleAction, Visit, Work, Workflow,
+    BODY_LIMIT, Completion, CompletionContent, Ending, Event, Fork, GateId, GateKind, Map,
+    OpenVisit, Outcome, SUSPEND, Stamp, Status, Task, TroubleAction, Visit, Work, Workflow,
 };
 use crate::rules::act::{Act, Decision, Warning, WorkflowStep};
 use crate::rules::outputs::{example, leave_out_undeclared, settle_at, shape_of};
@@ -57,8 +57,14 @@ pub(crate) fn complete(
         Some((fork, id)) => record_branch_verdict(rules, task, fork, &id, &outcome, &mut visit),
         None => Some(outcome),
     };
-    let mut step =
-        end_visit(transition, workflow, index, said.as_ref(), visit, completion.body.as_deref());
+    let mut step = end_visit(
+        transition,
+        workflow,
+        index,
+        said.as_ref(),
+        visit,
+        completion.content.body.as_deref(),
+    );
     if let Some(entry) = step.task.history.get(task.history.len()) {
         guards::check_children(task, entry)?;
         guards::check_results(workflow, index, task, entry, &completion.facts)?;
@@ -228,19 +234,27 @@ fn entry(
     stamp: Stamp,
     outcome: Outcome,
 ) -> Visit {
-    let blockers =
-        completion.blockers.iter().flatten().filter(|blocker| !blocker.trim().is_empty());
+    // The outcome was resolved, the text becomes the task's, and the fields became outputs.
+    let CompletionContent {
+        outcome: _,
+        summary,
+        blockers,
+        rejection_notes,
+        outputs,
+        metadata,
+        body: _,
+        fields: _,
+    } = &completion.content;
+    let is_empty = |text: &str| text.trim().is_empty();
+    let blockers = blockers.iter().flatten().filter(|blocker| !is_empty(blocker));
     Visit {
         role: Some(workplace.role.clone()),
         agent: Some(completion.agent.clone()),
-        summary: completion.summary.clone().unwrap_or_default(),
+        summary: summary.clone().unwrap_or_default(),
         blockers: blockers.cloned().collect(),
-        rejection_notes: completion
-            .rejection_notes
-            .clone()
-            .filter(|notes| !notes.trim().is_empty()),
-        outputs: completion.outputs.clone(),
-        metadata: completion.metadata.clone(),
+        rejection_notes: rejection_notes.clone().filter(|notes| !is_empty(notes)),
+        outputs: outputs.clone(),
+        metadata: metadata.clone(),
         completion: Some(stamp),
         signature: completion.signature.clone(),
         ..blank(open, Ending::Completed(outcome))
@@ -262,7 +276,7 @@ fn outcome_at(
 ) -> Result<Outcome, Refusal> {
     let valid = workplace.outcomes(rules);
     let gate = workplace.station();
-    let word = match completion.outcome.as_deref() {
+    let word = match completion.content.outcome.as_deref() {
         Some(word) => word,
         None if workplace.judges() => return Err(Refusal::MissingOutcome { gate, valid }),
         None => default.as_str(),
@@ -298,12 +312,12 @@ fn within(field: &'static str, bytes: usize, limit: usize) -> Result<(), Refusal
 }
 
 /// Refuses a completion that lacks what its outcome requires, or is too large for the history.
-fn check_content(outcome: &Outcome, completion: &Completion) -> Result<(), Refusal> {
+fn check_content(outcome: &Outcome, content: &CompletionContent) -> Result<(), Refusal> {
     let outcome = || outcome.clone();
-    if completion.summary.as_deref().is_none_or(|summary| summary.trim().is_empty()) {
+    if content.summary.as_deref().is_none_or(|summary| summary.trim().is_empty()) {
         return Err(Refusal::MissingSummary { outcome: outcome() });
     }
-    let blockers = completion.blockers.as_deref();
+    let blockers = content.blockers.as_deref();
     if outcome().needs_blockers() {
         let Some(blockers) = blockers else {
             return Err(Refusal::MissingBlockers { outcome: outcome() });
@@ -315,13 +329,13 @@ fn check_content(outcome: &Outcome, completion: &Completion) -> Result<(), Refus
     let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
     let json = |object: &Map| serde_json::to_string(object).map_or(0, |text| text.len());
     let blockers = blockers.unwrap_or_default().iter().map(String::len);
-    within("summary", length(&completion.summary), TEXT_LIMIT)?;
-    within("rejectionNotes", length(&completion.rejection_notes), TEXT_LIMIT)?;
+    within("summary", length(&content.summary), TEXT_LIMIT)?;
+    within("rejectionNotes", length(&content.rejection_notes), TEXT_LIMIT)?;
     within("blockers", blockers.clone().max().unwrap_or(0), TEXT_LIMIT)?;
-    within("outputs", json(&completion.outputs), OBJECT_LIMIT)?;
-    within("metadata", json(&completion.metadata), OBJECT_LIMIT)?;
+    within("outputs", json(&content.outputs), OBJECT_LIMIT)?;
+    within("metadata", json(&content.metadata), OBJECT_LIMIT)?;
     within("blockers", blockers.sum(), OBJECT_LIMIT)?;
-    within("body", length(&completion.body), BODY_LIMIT)
+    within("body", length(&content.body), BODY_LIMIT)
 }
 
 /// Words that by themselves name nothing that could be fixed.
@@ -360,37 +374,40 @@ pub(crate) fn interpret(
 ) -> Result<Interpreted, Refusal> {
     let mut completion = given.clone();
     let is_document = take_fields(workplace, &mut completion)?;
-    completion.outcome = take_outcome_word(workplace, &mut completion)?;
+    completion.content.outcome = take_outcome_word(workplace, &mut completion)?;
     // The first line of a text is its summary; a document without text has one made of what it says.
-    let front = given.fields.as_ref().filter(|_| !is_document).map_or(0, |own| own.length);
-    if completion.summary.is_none() {
-        completion.summary = completion.body.as_ref().and_then(|body| first_line(&body[front..]));
+    let front = given.content.fields.as_ref().filter(|_| !is_document).map_or(0, |own| own.length);
+    if completion.content.summary.is_none() {
+        completion.content.summary =
+            completion.content.body.as_ref().and_then(|body| first_line(&body[front..]));
     }
     let is_read = front > 0 && workplace.duty.signal.is_some();
-    if completion.summary.is_none()
-        && (is_document || is_read || given.outputs.contains_key(STATUS))
+    if completion.content.summary.is_none()
+        && (is_document || is_read || given.content.outputs.contains_key(STATUS))
     {
-        let names: Vec<&str> = completion.outputs.keys().map(String::as_str).collect();
+        let names: Vec<&str> = completion.content.outputs.keys().map(String::as_str).collect();
         let handed_on = format!("Handed on {}", names.join(", "));
-        completion.summary = completion
+        completion.content.summary = completion
+            .content
             .summary
             .or(Some(handed_on).filter(|_| !names.is_empty()))
-            .or_else(|| completion.blockers.as_ref()?.first().cloned());
+            .or_else(|| completion.content.blockers.as_ref()?.first().cloned());
     }
     let mut warnings = Vec::new();
-    if completion.outcome.is_none()
+    if completion.content.outcome.is_none()
         && let Some(signal) = &workplace.duty.signal
     {
-        let fields = given.fields.as_deref();
+        let fields = given.content.fields.as_deref();
         warnings.extend(fill_from_text(workflow, task, workplace, signal, fields, &mut completion));
     }
     let outcome = outcome_at(rules, workplace, &workflow.default_outcome, &completion)?;
-    check_content(&outcome, &completion)?;
-    let names = leave_out_undeclared(workflow, workplace.duty, &outcome, &mut completion.outputs);
+    check_content(&outcome, &completion.content)?;
+    let names =
+        leave_out_undeclared(workflow, workplace.duty, &outcome, &mut completion.content.outputs);
     if !names.is_empty() {
         warnings.push(Warning::UndeclaredOutputs { gate: workplace.station(), names });
     }
-    let problems = settle_at(workflow, workplace.duty, &outcome, &mut completion.outputs);
+    let problems = settle_at(workflow, workplace.duty, &outcome, &mut completion.content.outputs);
     if !problems.is_empty() {
         let shape = shape_of(workplace.duty, &outcome).unwrap_or_default();
         let example = if shape.kinds.is_empty() { serde_json::json!({}) } else { example(&shape) };
@@ -421,7 +438,7 @@ pub(crate) fn check_contradiction(
     if matches!(outcome, Outcome::Blocked | Outcome::Failed | Outcome::Skip) {
         return Ok(());
     }
-    let fields = given.fields.as_deref();
+    let fields = given.content.fields.as_deref();
     match verdict(workplace, signal, &reading(workplace, signal, text(&completion), fields)) {
         Some(verdict) if verdict != *outcome => Err(Refusal::ContradictoryVerdict {
             gate: workplace.station(),
@@ -437,7 +454,7 @@ fn take_outcome_word(
     workplace: &Workplace<'_>,
     completion: &mut Completion,
 ) -> Result<Option<String>, Refusal> {
-    let status = completion.outputs.remove(STATUS).map(|status| match status {
+    let status = completion.content.outputs.remove(STATUS).map(|status| match status {
         serde_json::Value::String(word) => word,
         other => other.to_string(),
     });
@@ -446,7 +463,7 @@ fn take_outcome_word(
         let suspends = status.eq_ignore_ascii_case(SUSPEND);
         if suspends { Outcome::Blocked.to_string() } else { status }
     });
-    match (completion.outcome.clone(), status) {
+    match (completion.content.outcome.clone(), status) {
         (Some(outcome), Some(status)) if !outcome.eq_ignore_ascii_case(&status) => {
             Err(Refusal::ContradictoryStatus { outcome, status })
         }

@@ -30,18 +30,20 @@ pub(crate) fn take_fields(
     workplace: &Workplace<'_>,
     completion: &mut Completion,
 ) -> Result<bool, Refusal> {
-    let Some(own) = completion.fields.take() else { return Ok(false) };
+    let Some(own) = completion.content.fields.take() else { return Ok(false) };
     let ReplyFields { fields, fault, length } = *own;
     let declared = workplace.duty.outputs.names();
     let is_declared = |name: &&String| declared.contains(&name.as_str());
     let has_status = |outputs: &Map| outputs.contains_key(STATUS);
     let reads_status = workplace.duty.signal.as_ref().is_some_and(|own| own.mark == Mark::Status);
     let possible = workplace.gate.possible();
-    let outcome = fields.get("outcome").filter(|_| completion.outcome.is_none());
+    let outcome = fields.get("outcome").filter(|_| completion.content.outcome.is_none());
     let outcome = outcome.and_then(|own| own.as_str());
     let has_outcome = outcome.is_some_and(|word| possible.iter().any(|own| own.is_meant_by(word)));
-    let is_asked_for =
-        reads_status || has_outcome || has_status(&completion.outputs) || has_status(&fields);
+    let is_asked_for = reads_status
+        || has_outcome
+        || has_status(&completion.content.outputs)
+        || has_status(&fields);
     let refused = |problems| {
         let outcome = possible.iter().find(|own| own.judges()).cloned();
         let outcome = outcome.unwrap_or(Outcome::Complete);
@@ -73,10 +75,12 @@ pub(crate) fn take_fields(
         };
         return refused(fields.keys().filter(|name| !is_declared(name)).map(problem).collect());
     }
-    completion.body = completion.body.take().map(|body| body[length.min(body.len())..].to_owned());
+    completion.content.body =
+        completion.content.body.take().map(|body| body[length.min(body.len())..].to_owned());
     let key =
         if reads_status { status_key(&fields, &possible, &workplace.duty.outputs) } else { STATUS };
-    let word = fields.get(key).or(completion.outputs.get(STATUS)).and_then(|own| own.as_str());
+    let word =
+        fields.get(key).or(completion.content.outputs.get(STATUS)).and_then(|own| own.as_str());
     let signal = workplace.duty.signal.as_ref();
     let is_blocked = |word| signal.map_or(word, |own| own.meant(word)) == "blocked";
     let suspends = word.is_some_and(|word| is_blocked(word) || word.eq_ignore_ascii_case(SUSPEND));
@@ -87,12 +91,13 @@ pub(crate) fn take_fields(
             // The signal reads it.
             name if reads_status && name == key => {}
             _ if is_declared(&&name) || name == STATUS => {
-                completion.outputs.entry(name).or_insert(value);
+                completion.content.outputs.entry(name).or_insert(value);
             }
-            "outcome" => completion.outcome = completion.outcome.take().or(text),
-            "summary" => completion.summary = completion.summary.take().or(text),
+            "outcome" => completion.content.outcome = completion.content.outcome.take().or(text),
+            "summary" => completion.content.summary = completion.content.summary.take().or(text),
             "rejectionNotes" => {
-                completion.rejection_notes = completion.rejection_notes.take().or(text);
+                completion.content.rejection_notes =
+                    completion.content.rejection_notes.take().or(text);
             }
             "blockers" => {
                 let list =
@@ -100,26 +105,26 @@ pub(crate) fn take_fields(
                 let list = list
                     .map(|list| list.map(str::to_owned).collect())
                     .or(text.map(|own| vec![own]));
-                completion.blockers = completion.blockers.take().or(list);
+                completion.content.blockers = completion.content.blockers.take().or(list);
             }
             _ => drop(rest.insert(name, value)),
         }
     }
     if suspends {
         let list = Some(reasons(&rest)).filter(|list| !list.is_empty());
-        let line = || Some(vec![first_line(completion.body.as_deref()?)?]);
-        let blockers = completion.blockers.take().or(list).or_else(line);
-        let reason = || completion.summary.clone().unwrap_or_else(|| NO_REASON.to_owned());
-        completion.blockers = blockers.or_else(|| Some(vec![reason()]));
+        let line = || Some(vec![first_line(completion.content.body.as_deref()?)?]);
+        let blockers = completion.content.blockers.take().or(list).or_else(line);
+        let reason = || completion.content.summary.clone().unwrap_or_else(|| NO_REASON.to_owned());
+        completion.content.blockers = blockers.or_else(|| Some(vec![reason()]));
     } else {
-        completion.outputs.extend(rest);
+        completion.content.outputs.extend(rest);
     }
     Ok(true)
 }
 
 /// Returns what a verdict is read from.
 pub(crate) fn text(completion: &Completion) -> &str {
-    let texts = [&completion.body, &completion.summary];
+    let texts = [&completion.content.body, &completion.content.summary];
     texts.into_iter().flatten().find(|text| !text.trim().is_empty()).map_or("", String::as_str)
 }
 
@@ -170,26 +175,27 @@ pub(crate) fn fill_from_text(
     let reading = reading(workplace, signal, &text, fields);
     let found = verdict(workplace, signal, &reading);
     let outcome = found.clone().or_else(|| signal.missing.clone()).unwrap_or(Outcome::NeedsReview);
-    completion.outcome = Some(outcome.to_string());
+    completion.content.outcome = Some(outcome.to_string());
     if let Some(shape) = shape_of(workplace.duty, &outcome) {
         for (name, value) in &reading.values {
             let declared = shape.fields().and_then(|fields| fields.get(name));
-            if let Some(shape) = declared.filter(|_| !completion.outputs.contains_key(name)) {
+            if let Some(shape) = declared.filter(|_| !completion.content.outputs.contains_key(name))
+            {
                 let value = from_text(shape, value);
                 // Who could not do the work is not asked for faultless values: the text stays.
                 if outcome.judges() || judge_value(shape, &value).is_empty() {
-                    completion.outputs.insert(name.clone(), value);
+                    completion.content.outputs.insert(name.clone(), value);
                 }
             }
         }
     }
-    if completion.summary.as_ref().is_none_or(|summary| summary.trim().is_empty()) {
-        completion.summary = Some(first_line(&text).unwrap_or_else(|| SILENCE.to_owned()));
+    if completion.content.summary.as_ref().is_none_or(|summary| summary.trim().is_empty()) {
+        completion.content.summary = Some(first_line(&text).unwrap_or_else(|| SILENCE.to_owned()));
     }
     let back = matches!(outcome, Outcome::NeedsReview | Outcome::Blocked)
         || goes_back(workflow, workplace.gate, &outcome);
     if back {
-        if completion.blockers.is_none() {
+        if completion.content.blockers.is_none() {
             let items = if reading.items.is_empty() {
                 let judged = "Settle what the notes say";
                 let silent = "No verdict could be read; the notes say what there is";
@@ -198,10 +204,10 @@ pub(crate) fn fill_from_text(
             } else {
                 reading.items
             };
-            completion.blockers = Some(items);
+            completion.content.blockers = Some(items);
         }
-        if completion.rejection_notes.is_none() {
-            completion.rejection_notes = Some(notes(&text));
+        if completion.content.rejection_notes.is_none() {
+            completion.content.rejection_notes = Some(notes(&text));
         }
     }
     if found.is_some() {

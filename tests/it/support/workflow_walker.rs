@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use aof::domain::{
-    BranchStatus, Completion, Destination, Exhausted, Gate, Map, Outcome, Outputs, Status, Target,
-    Task, Ticket, Timestamp, Visit, Workflow,
+    BranchStatus, Completion, CompletionContent, Destination, Exhausted, Gate, Map, Outcome,
+    Outputs, Status, Target, Task, Ticket, Timestamp, Visit, Workflow,
 };
 use aof::files::config::configuration::{Source, load};
 use aof::rules::outputs::{example, judge};
@@ -221,8 +221,12 @@ impl Walk {
                 let outcomes = post.outcomes(rules);
                 let all = |outcome| {
                     let said = completion(rules, task, &post, outcome, kind);
-                    let turned = turned(&post, outcome, &said.outputs);
-                    let other = turned.map(|outputs| Completion { outputs, ..said.clone() });
+                    let turned = turned(&post, outcome, &said.content.outputs);
+                    let other = turned.map(|outputs| {
+                        let mut other = said.clone();
+                        other.content.outputs = outputs;
+                        other
+                    });
                     [said].into_iter().chain(other).map(Act::Complete).collect::<Vec<Act>>()
                 };
                 outcomes.iter().flat_map(all).collect()
@@ -321,15 +325,14 @@ fn completion(
         ticket: Ticket { branch, ..task.ticket() },
         gate: None,
         agent: agent.unwrap_or_else(|| panic!("nobody may complete `{}`", post.gate.id)).clone(),
-        outcome: Some(outcome.to_string()),
-        summary: Some(format!("said {outcome}")),
-        blockers: matches!(outcome, Outcome::NeedsReview | Outcome::Blocked)
-            .then(|| vec!["line 3 is wrong".into()]),
-        rejection_notes: None,
-        outputs: outputs(post, outcome, kind),
-        metadata: Map::new(),
-        body: None,
-        fields: None,
+        content: CompletionContent {
+            outcome: Some(outcome.to_string()),
+            summary: Some(format!("said {outcome}")),
+            blockers: matches!(outcome, Outcome::NeedsReview | Outcome::Blocked)
+                .then(|| vec!["line 3 is wrong".into()]),
+            outputs: outputs(post, outcome, kind),
+            ..CompletionContent::default()
+        },
         id: format!("c{}", task.history.len()).parse().unwrap(),
         signature: None,
         facts: Box::default(),

@@ -118,13 +118,13 @@ fn the_first_source_that_speaks_counts() {
     }
     let Ok(said) = gate.hears(&fenced(REJECT), None, OK) else { panic!("nothing was said") };
     assert_eq!(
-        (said.fields.summary.as_deref(), said.fields.blockers),
+        (said.content.summary.as_deref(), said.content.blockers),
         (Some("no"), Some(vec!["a".to_owned(), "b".to_owned()]))
     );
     let file = "---\ntask: AOF-abc@3\nagent: agent-7\nid: c-1\noutcome: complete\noutputs: {n: 1}\n---\nText.\n";
     let Ok(said) = gate.hears("", Some(file), OK) else { panic!("nothing was said") };
-    assert_eq!(said.fields.body.as_deref(), Some("Text.\n"));
-    assert_eq!(said.fields.outputs["n"], 1);
+    assert_eq!(said.content.body.as_deref(), Some("Text.\n"));
+    assert_eq!(said.content.outputs["n"], 1);
 }
 
 #[test]
@@ -334,15 +334,15 @@ fn an_exit_status_says_what_the_gate_says() {
         verdict(&gate.asked(), &all_text(&printed), &printed, None)
     };
     let Ok(said) = hears("ok", "", OK) else { panic!("nothing was said") };
-    assert_eq!((said.outcome, said.fields.blockers), (Some(Outcome::Complete), None));
-    assert_eq!(said.fields.summary.as_deref(), Some("`the-agent -p` ended with exit status 0"));
+    assert_eq!((said.outcome, said.content.blockers), (Some(Outcome::Complete), None));
+    assert_eq!(said.content.summary.as_deref(), Some("`the-agent -p` ended with exit status 0"));
 
     let many: Vec<String> =
         (0..1000).map(|line| format!("\u{1b}[31mline {line}\u{1b}[0m\r\n")).collect();
     let Ok(said) = hears(&many.concat(), "error: one\nerror: two\n", Exit::Status(1)) else {
         panic!("nothing was said")
     };
-    let blockers = said.fields.blockers.unwrap();
+    let blockers = said.content.blockers.unwrap();
     assert_eq!((said.outcome, blockers.len()), (Some(Outcome::NeedsReview), 1));
     assert!(
         blockers[0].starts_with("line 982\n")
@@ -353,11 +353,11 @@ fn an_exit_status_says_what_the_gate_says() {
     assert_eq!(blockers[0].lines().count(), 20);
 
     let Ok(said) = hears("", "", Exit::Status(2)) else { panic!("nothing was said") };
-    assert_eq!(said.fields.blockers.unwrap(), ["`the-agent -p` ended with exit status 2"]);
+    assert_eq!(said.content.blockers.unwrap(), ["`the-agent -p` ended with exit status 2"]);
     let Ok(said) = hears(&"ö".repeat(100_000), "", Exit::Status(1)) else {
         panic!("nothing was said")
     };
-    assert!(said.fields.blockers.unwrap()[0].len() <= 4096);
+    assert!(said.content.blockers.unwrap()[0].len() <= 4096);
     holds(
         &hears("", "oh no\n", Exit::Status(5)),
         "exit status 5; the last thing it printed: oh no",
@@ -371,7 +371,7 @@ fn a_signal_is_left_to_the_engine() {
         panic!("nothing was said")
     };
     assert_eq!((said.outcome, said.source), (None, AnswerSource::Signal));
-    assert_eq!(said.fields.body.as_deref(), Some("It is good.\n<gate>PASS</gate>\n"));
+    assert_eq!(said.content.body.as_deref(), Some("It is good.\n<gate>PASS</gate>\n"));
     for (said, file, exit, wanted) in [
         ("No mark.", None, OK, "- (Signal)"),
         ("<gate>FAIL</gate>", None, Exit::Status(1), "- (Signal)"),
@@ -410,7 +410,7 @@ fn a_text_that_is_cut_is_read_as_the_whole() {
     let gate = Gate::tagged();
     let long = format!("{}\n<gate>PASS</gate>\n", "x\n".repeat(100_000));
     let Ok(said) = gate.hears(&long, None, OK) else { panic!("nothing was said") };
-    let body = said.fields.body.unwrap();
+    let body = said.content.body.unwrap();
     assert!(
         body.len() <= 60 * 1024 && body.starts_with("x\n") && body.ends_with("<gate>PASS</gate>\n")
     );
@@ -445,7 +445,7 @@ fn decisions_and_variants_are_answers_too() {
     let status = "{\"$status\": \"approved\", \"branch\": \"x\"}";
     let Ok(said) = gate.hears(&fenced(status), None, OK) else { panic!("nothing was said") };
     assert_eq!(
-        (said.outcome.unwrap().as_str(), said.fields.fields.unwrap().fields["branch"].as_str()),
+        (said.outcome.unwrap().as_str(), said.content.fields.unwrap().fields["branch"].as_str()),
         ("approved", Some("x"))
     );
     let mut plain = Gate::of(&["complete", "blocked"]);

@@ -5,7 +5,7 @@ mod hostile;
 use proptest::prelude::*;
 
 use super::*;
-use crate::domain::Completion;
+use crate::domain::{Completion, CompletionContent};
 use crate::files::config::configuration::Source;
 use crate::project::rule_files::compiled;
 use crate::rules::{Act, Decision, decide};
@@ -69,14 +69,12 @@ fn completed(text: &str, agent: &str, key: &str, minute: i64, work: Option<&str>
         ticket: file.task.ticket(),
         gate: None,
         agent: agent.parse().unwrap(),
-        outcome: Some("complete".into()),
-        summary: Some(format!("said by {agent}")),
-        blockers: None,
-        rejection_notes: None,
-        outputs: Map::new(),
-        metadata: Map::new(),
-        body: work.map(str::to_owned),
-        fields: None,
+        content: CompletionContent {
+            outcome: Some("complete".into()),
+            summary: Some(format!("said by {agent}")),
+            body: work.map(str::to_owned),
+            ..CompletionContent::default()
+        },
         id: key.parse().unwrap(),
         signature: None,
         facts: Box::default(),
