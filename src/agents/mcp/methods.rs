@@ -67,7 +67,7 @@ fn plain_result(
     let capabilities = json!({"completions": {}, "prompts": {}, "resources": {}, "tools": {}});
     let instructions = if setup.read_only { READ_ONLY_INSTRUCTIONS } else { INSTRUCTIONS };
     Ok(match request.method.as_str() {
-        "initialize" => json!({
+        "initialize" if version != SELF_CONTAINED => json!({
             "protocolVersion": version,
             "capabilities": capabilities,
             "serverInfo": server,
