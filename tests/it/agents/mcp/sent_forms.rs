@@ -114,14 +114,49 @@ fn what_can_mean_several_things_is_refused_and_the_next_call_is_right_in_all_arg
         format!("{}{}", &other[..other.len() - 1], if other.ends_with('a') { 'b' } else { 'a' });
     let told = worker.refused(
         "aof_task_create",
-        json!({"title": "Leeks", "tags": "a, b", "dependsOn": near, "priority": "urgnt", "due": "2026-12-01"}),
+        json!({"title": "Leeks", "tags": "a, b", "dependsOn": near, "priority": "lwo", "due": "2026-12-01"}),
     );
     assert_eq!(
         told["nextCall"]["arguments"],
-        json!({"title": "Leeks", "tags": ["a", "b"], "dependsOn": [other], "due": "2026-12-01"}),
+        json!({"title": "Leeks", "tags": ["a", "b"], "dependsOn": [other], "priority": "low", "due": "2026-12-01"}),
         "{told}"
     );
     worker.follow(&told);
+    // A word that could be any of them: the agent chooses, and the others are right all the same.
+    for word in [json!("P0"), json!(1), json!(["P0", "P1"])] {
+        let arguments = json!({"title": "Kale", "priority": word, "dependsOn": [near], "due": "soon", "tags": "a"});
+        let told = worker.refused("aof_task_create", arguments);
+        assert_eq!(
+            told["nextCall"]["arguments"],
+            json!({"title": "Kale", "priority": "<one of critical, high, medium, low>", "dependsOn": [other], "due": "<due>", "tags": ["a"]}),
+            "{told}"
+        );
+    }
+    // A refusal of the rules is foreseen as well.
+    for (arguments, expected) in [
+        (
+            json!({"title": "Kale", "priority": "hihg", "tags": "a"}),
+            json!({"title": "Kale", "tags": ["a"]}),
+        ),
+        (json!({"title": "Kale", "priority": "critical"}), json!({"title": "Kale"})),
+    ] {
+        let told = worker.refused("aof_task_create", arguments);
+        assert_eq!(told["nextCall"]["arguments"], expected, "{told}");
+    }
+    let arguments = json!({"outcome": true, "summary": "x", "blockers": "a"});
+    let told = worker.refused("aof_task_complete", arguments);
+    assert_eq!(
+        told["nextCall"]["arguments"],
+        json!({"outcome": "<one of complete, blocked, skip>", "summary": "x", "blockers": ["a"], "task": format!("{held}@0")}),
+        "{told}"
+    );
+    let told = worker.refused("aof_task_list", json!({"status": "done", "gate": "implemnt"}));
+    let words = "<one of ready, in_progress, blocked, waiting, complete, failed, cancelled, new>";
+    assert_eq!(
+        told["nextCall"]["arguments"],
+        json!({"status": words, "gate": "implement"}),
+        "{told}"
+    );
     let told = worker.refused("aof_task_get", json!({"id": other}));
     assert!(worker.follow(&told).to_string().contains(other), "{told}");
     let told = worker.refused("aof_task_create", json!({"title": "x\0y", "metadata": "a=1, b=c"}));
@@ -157,6 +192,12 @@ fn half_a_character_does_not_leave_a_call_without_an_answer() {
     let told = worker.line();
     assert_eq!((&told["id"], &told["result"]["isError"]), (&json!(77), &json!(false)), "{told}");
     assert!(shown(&env, &id)["body"].as_str().unwrap().contains("cut \u{fffd} here 😀"));
+    // What is not JSON within a text is said with its place there.
+    let broken = r#"{"jsonrpc":"2.0","id":79,"method":"tools/call","params":{"name":"aof_status","arguments":"{\"a\": }"}}"#;
+    worker.send(broken);
+    let told = worker.line();
+    assert_eq!((&told["id"], &told["error"]["code"]), (&json!(79), &json!(-32602)), "{told}");
+    assert!(told["error"]["message"].as_str().unwrap().contains("(line 1, column 7)"), "{told}");
     // In other members, and in an id that nothing names.
     worker.send(&call("\"a\"", r#"{"text":"x","task":"AOF-\udfff"}"#));
     let told = worker.line();
