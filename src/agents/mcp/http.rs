@@ -16,7 +16,7 @@ use super::json_rpc::{
 };
 use super::methods::result;
 use super::open_project::ServerSetup;
-use super::versions::{Lifecycle, SELF_CONTAINED, supported};
+use super::versions::{Lifecycle, META_VERSION, SELF_CONTAINED, supported};
 use crate::domain::AgentId;
 use crate::project::workspace::{Clock, Network};
 
@@ -117,6 +117,13 @@ fn header_version(headers: &PostHeaders<'_>) -> Result<&'static str, RpcError> {
 
 /// Returns the version of a request. Fails if it is unknown, or if headers and body do not agree.
 fn version_of(request: &RpcRequest, headers: &PostHeaders<'_>) -> Result<&'static str, RpcError> {
+    let meta = request.object("_meta")?;
+    // Compared first: a header that differs is at fault, even where the version of the body is unknown.
+    if let (Some(_), Some(stated)) =
+        (headers.version, meta.get(META_VERSION).and_then(Value::as_str))
+    {
+        check_header("MCP-Protocol-Version", headers.version, stated)?;
+    }
     let named = header_version(headers)?;
     // The header takes the place of what the beginning of a conversation settles on stdin.
     let mut lifecycle = match named {
@@ -124,8 +131,8 @@ fn version_of(request: &RpcRequest, headers: &PostHeaders<'_>) -> Result<&'stati
         _ => Lifecycle::Handshake(named),
     };
     let version = lifecycle.version_of(request)?;
-    let is_self_contained = version == SELF_CONTAINED || named == SELF_CONTAINED;
-    if is_self_contained && request.method != "initialize" {
+    let begins_handshake = request.method == "initialize" && version != SELF_CONTAINED;
+    if !begins_handshake && (version == SELF_CONTAINED || named == SELF_CONTAINED) {
         check_headers(request, headers, version)?;
     }
     Ok(version)
@@ -148,17 +155,20 @@ fn check_headers(
         ("Mcp-Name", headers.name, name),
     ];
     for (header, given, wanted) in all {
-        let Some(wanted) = wanted else { continue };
-        if !given.is_some_and(|given| is_header_of(wanted, given)) {
-            let given = given.map_or("missing".to_owned(), |given| {
-                format!("`{}`", String::from_utf8_lossy(given).escape_debug())
-            });
-            let problem =
-                format!("Header mismatch: `{header}` is {given}, the body says `{wanted}`");
-            return Err(RpcError::new(HEADER_MISMATCH, problem));
-        }
+        wanted.map_or(Ok(()), |wanted| check_header(header, given, wanted))?;
     }
     Ok(())
+}
+
+fn check_header(header: &str, given: Option<&[u8]>, wanted: &str) -> Result<(), RpcError> {
+    if given.is_some_and(|given| is_header_of(wanted, given)) {
+        return Ok(());
+    }
+    let given = given.map_or("missing".to_owned(), |given| {
+        format!("`{}`", String::from_utf8_lossy(given).escape_debug())
+    });
+    let problem = format!("Header mismatch: `{header}` is {given}, the body says `{wanted}`");
+    Err(RpcError::new(HEADER_MISMATCH, problem))
 }
 
 /// Returns whether a header has that value, which clients encode if it is not plain ASCII.
@@ -175,7 +185,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::agents::mcp::versions::{META_CAPABILITIES, META_VERSION, NEWEST_HANDSHAKE};
+    use crate::agents::mcp::versions::{META_CAPABILITIES, NEWEST_HANDSHAKE};
 
     /// Answers a POST outside of any project.
     fn post(headers: &PostHeaders<'_>, body: &str) -> HttpAnswer {
@@ -294,6 +304,8 @@ mod tests {
         let read = with("resources/read", json!({"uri": "aof://task/Ä"}), SELF_CONTAINED);
         let none = with("nothing/known", json!({}), SELF_CONTAINED);
         let old = with("tools/list", json!({}), NEWEST_HANDSHAKE);
+        let unknown = with("server/discover", json!({}), "2031-01-01");
+        let hello = with("initialize", json!({}), SELF_CONTAINED);
         let bare = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#.to_owned();
         let new = Some(SELF_CONTAINED);
         let table = [
@@ -310,6 +322,11 @@ mod tests {
             (&none, new, Some("nothing/known"), None),
             (&old, new, Some("tools/list"), None),
             (&bare, new, Some("tools/list"), None),
+            (&unknown, new, Some("server/discover"), None),
+            (&unknown, Some("2031-01-01"), Some("server/discover"), None),
+            (&list, Some("2031-01-01"), Some("tools/list"), None),
+            (&hello, new, Some("initialize"), None),
+            (&hello, None, Some("initialize"), None),
         ];
         let mut lines = Vec::new();
         for (body, version, method, name) in table {
@@ -345,6 +362,16 @@ mod tests {
           400 {"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"Header mismatch: `MCP-Protocol-Version` is `2026-07-28`, the
         2026-07-28 tools/list -
           400 {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"request _meta is missing or has malformed required fields: i
+        2026-07-28 server/discover -
+          400 {"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"Header mismatch: `MCP-Protocol-Version` is `2026-07-28`, the
+        2031-01-01 server/discover -
+          400 {"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"Unsupported protocol version","data":{"requested":"2031-01-0
+        2031-01-01 tools/list -
+          400 {"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"Header mismatch: `MCP-Protocol-Version` is `2031-01-01`, the
+        2026-07-28 initialize -
+          404 {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"there is no method `initialize`"}}
+        - initialize -
+          400 {"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"Header mismatch: `MCP-Protocol-Version` is missing, the body
         "#);
     }
 }

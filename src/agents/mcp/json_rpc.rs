@@ -76,10 +76,15 @@ impl RpcRequest {
             Some(Value::String(text)) if text.trim().is_empty() => Ok(Map::new()),
             Some(other) => {
                 // Some clients send the object as the text of its JSON.
-                let inner = other.as_str().and_then(|text| Some(parse_json(text).ok()?.to_value()));
-                inner.and_then(|inner| inner.as_object().cloned()).ok_or_else(|| {
-                    RpcError::malformed(&self.method, &format!("`{name}` is not an object"))
-                })
+                let text = other.as_str().unwrap_or_default();
+                if let Some(Value::Object(map)) = parse_json(text).ok().map(|node| node.to_value())
+                {
+                    return Ok(map);
+                }
+                let fault = serde_json::from_str::<Value>(text).err().filter(|_| other.is_string());
+                let why = fault.map(|fault| format!(", its text is not JSON: {}", reason(&fault)));
+                let problem = format!("`{name}` is not an object{}", why.unwrap_or_default());
+                Err(RpcError::malformed(&self.method, &problem))
             }
         }
     }

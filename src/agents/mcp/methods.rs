@@ -67,7 +67,7 @@ fn plain_result(
     let capabilities = json!({"completions": {}, "prompts": {}, "resources": {}, "tools": {}});
     let instructions = if setup.read_only { READ_ONLY_INSTRUCTIONS } else { INSTRUCTIONS };
     Ok(match request.method.as_str() {
-        "initialize" => json!({
+        "initialize" if version != SELF_CONTAINED => json!({
             "protocolVersion": version,
             "capabilities": capabilities,
             "serverInfo": server,
@@ -185,10 +185,22 @@ fn refusal(
     for _ in tool.arguments {
         let Some(given) = next.as_ref().filter(|next| next["tool"] == tool.name) else { break };
         let Some(given) = given["arguments"].as_object() else { break };
+        // What is left to the agent would hide what is wrong with the others.
+        let (open, given): (Map, Map) =
+            given.clone().into_iter().partition(|(name, value)| tool.is_left_to_agent(name, value));
         let tried = Arguments::check(tool, given.clone())
             .and_then(|arguments| run(&setup.open(tool.name)?.for_trial(), &arguments));
-        match tried.err().filter(ToolError::is_of_argument).and_then(|error| advised(&error, given))
-        {
+        let further = tried.err().and_then(|error| {
+            let mut further = advised(&error, &given)?;
+            let is_same_tool = further["tool"] == tool.name;
+            // The rules refuse a call as a whole: they are heard once nothing is left to the agent.
+            let counts = error.is_of_argument() || is_same_tool && open.is_empty();
+            if let Some(map) = further["arguments"].as_object_mut().filter(|_| is_same_tool) {
+                map.extend(open);
+            }
+            counts.then_some(further)
+        });
+        match further {
             Some(further) if Some(&further) != next.as_ref() => next = Some(further),
             _ => break,
         }

@@ -88,6 +88,7 @@ fn after_error(error: &ProjectError, corrected: CorrectedCall<'_>) -> Option<Val
             let tags = json!(tags);
             corrected.with("tags", tags)
         }
+        ProjectError::Unfit { code: "priority_too_high", .. } => corrected.without("priority"),
         ProjectError::Unfit { code: "nul_byte", .. } => corrected.without_nul(),
         ProjectError::Unfit { code: "missing_title", .. } => {
             corrected.with("title", json!("<what is to be done, in a few words>"))
@@ -112,7 +113,7 @@ fn after_refusal(refusal: &Refusal, corrected: CorrectedCall<'_>) -> Option<Valu
     };
     // Only the caller knows the outcome: none is suggested.
     if let Some(valid) = valid_outcomes {
-        return Some(corrected.with("outcome", one_of(valid)));
+        return Some(corrected.with("outcome", one_of(valid.iter().map(Outcome::as_str))));
     }
     if let Some(example) = refusal.example() {
         let corrected = match refusal {
@@ -163,9 +164,8 @@ fn after_refusal(refusal: &Refusal, corrected: CorrectedCall<'_>) -> Option<Valu
     })
 }
 
-fn one_of(valid: &[Outcome]) -> Value {
-    let words: Vec<&str> = valid.iter().map(Outcome::as_str).collect();
-    json!(format!("<one of {}>", words.join(", ")))
+fn one_of<'w>(words: impl Iterator<Item = &'w str>) -> Value {
+    json!(format!("<one of {}>", words.collect::<Vec<_>>().join(", ")))
 }
 
 /// A refused call that is being corrected.
@@ -421,8 +421,10 @@ fn corrected_value(argument: &Argument, value: &Value) -> Option<Value> {
                 "0" | "no" | "off" => json!(false),
                 _ => return None,
             },
-            (ArgForm::Word(words), Some(text)) => {
-                json!(nearest(text, words.iter().copied())?)
+            (ArgForm::Word(words), _) => {
+                let words = || words.iter().copied();
+                let near = text.and_then(|text| nearest(text, words()));
+                near.map_or_else(|| one_of(words()), Value::from)
             }
             _ => return None,
         })

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::next_call::call;
 use super::open_project::{OpenProject, ToolError, in_tools};
-use super::resources::cut_body;
+use super::resources::{LONGEST_TEXT, cut_body};
 use super::tool_schema::{ArgForm, Argument, Arguments, TASK, Tool, ToolEffect};
 use crate::dispatch::next::claimed;
 use crate::domain::{RoleId, Status};
@@ -27,6 +27,12 @@ const PAGE_SIZE: usize = 20;
 /// How many bytes of a list are returned at once: as text and as structure, the answer has at most 64 KiB.
 const LONGEST_LIST: usize = 60 * 1024;
 
+/// How many of these are for files that cannot be read, so that the tasks have the rest, however many there are.
+const UNREADABLE_SHARE: usize = 8 * 1024;
+
+/// How many of them one item has, so that it fits into each list.
+const LONGEST_ITEM: usize = 50 * 1024;
+
 /// How many issues the project's status shows.
 const MOST_ISSUES: usize = 20;
 
@@ -37,12 +43,17 @@ pub(crate) const GET: Tool = Tool {
     name: "aof_task_get",
     title: "Look at a task",
     description: "Look at a task: where it stands, its text, and `gate_context`, what is expected at its gate. Without `task`, the one \
-                  that you have. Changes nothing. Long texts come in parts: `truncated` is true, and `rest` is the call for what \
-                  follows.",
+                  that you have. Changes nothing. Long texts and histories come in parts: `truncated` is true, `rest` is the call for \
+                  what follows of the text, `nextCall` the one for what was earlier.",
     arguments: &[
         TASK,
         Argument::optional("history", ArgForm::Flag, "Also who did what at which gate"),
         Argument::optional("offset", ArgForm::Count, "Begin `body` at this byte"),
+        Argument::optional(
+            "historyOffset",
+            ArgForm::Count,
+            "Only history: how many of its latest entries to pass over",
+        ),
     ],
     answer: &[
         ("id", "string"),
@@ -73,7 +84,7 @@ pub(crate) fn get(project: &OpenProject<'_>, given: &Arguments) -> Result<Value,
     if let Value::Object(map) = &mut value {
         map.entry("title").or_insert_with(|| view.file.task.title.clone().into());
         map.entry("status").or_insert_with(|| NEW.into());
-        if !given.flag("history") {
+        if !given.flag("history") && given.count("historyOffset").is_none() {
             map.shift_remove("gateHistory");
         }
         if let Some(frozen) = view.frozen {
@@ -81,8 +92,39 @@ pub(crate) fn get(project: &OpenProject<'_>, given: &Arguments) -> Result<Value,
             map.insert("fix".to_owned(), frozen.fix.into());
         }
     }
-    cut_body(&mut value, given.count("offset").unwrap_or(0));
+    // Who asks for the history has it before a long body.
+    let longest = if given.flag("history") { LONGEST_TEXT / 4 } else { LONGEST_TEXT };
+    cut_body(&mut value, given.count("offset").unwrap_or(0), longest);
+    for list in ["statements", "earlierReviews"] {
+        keep_latest(&mut value, list, 0, LONGEST_ITEM);
+    }
+    let from = given.count("historyOffset");
+    let mut room = LONGEST_LIST.saturating_sub(bytes_of(&value) - bytes_of(&value["gateHistory"]));
+    if let (Some(_), Value::Object(map)) = (from, &mut value) {
+        // Whoever reads on has read the rest. Each entry fits here, so that reading on comes to an end.
+        let is_answer = |key: &str| GET.answer.iter().any(|(name, _)| *name == key);
+        map.retain(|key, _| key == "gateHistory" || is_answer(key));
+        map.insert("body".to_owned(), json!(""));
+        room = LONGEST_ITEM;
+    }
+    keep_latest(&mut value, "gateHistory", from.unwrap_or(0), room);
     Ok(value)
+}
+
+/// Cuts a list to its latest items that fit, but for the first `from`, and adds the call for earlier ones.
+fn keep_latest(value: &mut Value, key: &str, from: usize, room: usize) {
+    let Some(all) = value[key].as_array() else { return };
+    let mut latest = within(room, LONGEST_ITEM, all.iter().rev().skip(from).cloned());
+    latest.reverse();
+    let (total, end) = (all.len(), from.saturating_add(latest.len()));
+    value[key] = json!(latest);
+    if end < total {
+        value["truncated"] = json!(true);
+        value[format!("{key}Total")] = json!(total);
+        // All that other lists say is in the history.
+        let end = if key == "gateHistory" { end } else { 0 };
+        value["nextCall"] = call(GET.name, json!({"task": value["id"], "historyOffset": end}));
+    }
 }
 
 pub(crate) const LIST: Tool = Tool {
@@ -147,21 +189,20 @@ pub(crate) fn list_tasks(project: &OpenProject<'_>, given: &Arguments) -> Result
     let (from, limit) =
         (given.count("offset").unwrap_or(0), given.count("limit").unwrap_or(PAGE_SIZE).max(1));
     let total = listing.tasks.len();
-    let mut room = LONGEST_LIST;
-    let unreadable = within(&mut room, listing.unreadable.iter().map(unreadable_value));
     let listed = listing.tasks.iter().skip(from).take(limit).map(|(header, path)| {
         without_details(json!(SummaryDocument::of(header, path, project.workspace.now())))
     });
-    let tasks = within(&mut room, listed);
+    let tasks = within(LONGEST_LIST - UNREADABLE_SHARE, LONGEST_ITEM, listed);
     let end = from.saturating_add(tasks.len());
-    let mut value =
-        json!({"tasks": tasks, "total": total, "truncated": end < total, "nextCall": null});
-    if end < total {
-        let mut arguments = given.all();
-        arguments.insert("offset".to_owned(), json!(end));
-        value["nextCall"] = call(LIST.name, arguments);
-    }
-    if !unreadable.is_empty() {
+    let mut value = json!({"tasks": tasks, "total": total, "truncated": end < total});
+    value["nextCall"] = rest_call(&LIST, given, end, total);
+    if !listing.unreadable.is_empty() {
+        let unreadable = listing.unreadable.iter().map(unreadable_value);
+        let unreadable = within(UNREADABLE_SHARE, UNREADABLE_SHARE / 2, unreadable);
+        if unreadable.len() < listing.unreadable.len() {
+            let all = "`aof status` names all; aof_status has the first, and how many there are";
+            value["unreadableRest"] = json!(all);
+        }
         value["unreadable"] = json!(unreadable);
         value["unreadableTotal"] = json!(listing.unreadable.len());
     }
@@ -171,20 +212,45 @@ pub(crate) fn list_tasks(project: &OpenProject<'_>, given: &Arguments) -> Result
     Ok(value)
 }
 
-/// Returns the first items that fit, at least one, and takes their room.
-fn within(room: &mut usize, items: impl Iterator<Item = Value>) -> Vec<Value> {
+/// Returns the call for the rest of a list; null at its end.
+fn rest_call(tool: &Tool, given: &Arguments, end: usize, total: usize) -> Value {
+    if end >= total {
+        return Value::Null;
+    }
+    let mut arguments = given.all();
+    arguments.insert("offset".to_owned(), json!(end));
+    call(tool.name, arguments)
+}
+
+/// Returns the first items that fit. One that is too long for any list lacks its longest fields, which `leftOut` names.
+fn within(mut room: usize, longest: usize, items: impl Iterator<Item = Value>) -> Vec<Value> {
     let mut fitting = Vec::new();
-    for item in items {
-        // The answer has each as structure, and within a text.
-        let text = item.to_string();
-        let bytes = text.len() + json!(text).to_string().len();
-        if bytes > *room && !fitting.is_empty() {
+    for mut item in items {
+        let mut left_out = Vec::new();
+        while bytes_of(&item) > longest
+            && let Some(map) = item.as_object_mut()
+            && let Some((key, _)) = map.iter().max_by_key(|(_, value)| bytes_of(value))
+        {
+            left_out.push(key.clone());
+            map.shift_remove(&left_out[left_out.len() - 1]);
+        }
+        if !left_out.is_empty() {
+            item["leftOut"] = json!(left_out);
+        }
+        let bytes = bytes_of(&item);
+        if bytes > room {
             break;
         }
-        *room = room.saturating_sub(bytes);
+        room -= bytes;
         fitting.push(item);
     }
     fitting
+}
+
+/// Returns how many bytes of an answer a value takes: the answer has it as structure, and within a text.
+fn bytes_of(value: &Value) -> usize {
+    let text = value.to_string();
+    text.len() + json!(text).to_string().len()
 }
 
 fn query(text: &str) -> Result<Query, ToolError> {
@@ -211,13 +277,21 @@ pub(crate) const WORKFLOWS: Tool = Tool {
     title: "List workflows",
     description: "List the workflows that you may start with aof_workflow_start. `input` names the values that one begins with: null \
                   must be given in `context`, anything else is what it is unless you say.",
-    arguments: &[],
-    answer: &[("workflows", "array"), ("nextCall", "object|null")],
+    arguments: &[Argument::optional("offset", ArgForm::Count, "How many to pass over")],
+    answer: &[
+        ("workflows", "array"),
+        ("total", "integer"),
+        ("truncated", "boolean"),
+        ("nextCall", "object|null"),
+    ],
     effect: ToolEffect::Looks,
 };
 
 #[expect(clippy::unnecessary_wraps, reason = "all tools have one signature")]
-pub(crate) fn list_workflows(project: &OpenProject<'_>, _: &Arguments) -> Result<Value, ToolError> {
+pub(crate) fn list_workflows(
+    project: &OpenProject<'_>,
+    given: &Arguments,
+) -> Result<Value, ToolError> {
     let mut workflows = workflows_value(project.rules(), project.viewer().as_ref());
     for workflow in workflows.as_array_mut().into_iter().flatten() {
         if let Value::Object(map) = workflow {
@@ -225,11 +299,18 @@ pub(crate) fn list_workflows(project: &OpenProject<'_>, _: &Arguments) -> Result
             map.retain(|_, value| !value.is_null());
         }
     }
-    let first = workflows.as_array().and_then(|all| all.first()).map(|first| first["name"].clone());
-    let next = first.map(|name| {
-        call("aof_workflow_start", json!({"workflow": name, "title": "<what is to be done>"}))
-    });
-    Ok(json!({"workflows": workflows, "nextCall": next}))
+    let all = workflows.as_array().map(Vec::as_slice).unwrap_or_default();
+    let (from, total) = (given.count("offset").unwrap_or(0), all.len());
+    let shown = within(LONGEST_LIST, LONGEST_ITEM, all.iter().skip(from).cloned());
+    let end = from.saturating_add(shown.len());
+    let next = match all.first() {
+        Some(first) if end >= total => {
+            let arguments = json!({"workflow": first["name"], "title": "<what is to be done>"});
+            call("aof_workflow_start", arguments)
+        }
+        _ => rest_call(&WORKFLOWS, given, end, total),
+    };
+    Ok(json!({"workflows": shown, "total": total, "truncated": end < total, "nextCall": next}))
 }
 
 pub(crate) const STATUS: Tool = Tool {

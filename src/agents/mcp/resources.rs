@@ -102,12 +102,12 @@ fn not_found(error: &ToolError) -> RpcError {
 }
 
 /// How many bytes of a text are shown at once.
-const LONGEST_TEXT: usize = 20 * 1024;
+pub(crate) const LONGEST_TEXT: usize = 20 * 1024;
 
 /// Returns the brief as JSON.
 pub(crate) fn brief_json(file: &TaskFile, context: &GateContext) -> Value {
     let mut value = brief_value(file, context);
-    cut_body(&mut value, 0);
+    cut_body(&mut value, 0, LONGEST_TEXT);
     value
 }
 
@@ -128,10 +128,10 @@ fn markdown(file: &TaskFile, context: &GateContext) -> String {
 }
 
 /// Cuts a task's `body` to the part that begins at that byte and fits, and adds the call for the rest.
-pub(crate) fn cut_body(value: &mut Value, from: usize) {
+pub(crate) fn cut_body(value: &mut Value, from: usize, longest: usize) {
     let Some(body) = value["body"].as_str().map(str::to_owned) else { return };
     let from = body.floor_char_boundary(from);
-    let (shown, cut) = beginning(&body[from..], LONGEST_TEXT);
+    let (shown, cut) = beginning(&body[from..], longest);
     if from > 0 || cut {
         value["body"] = json!(shown);
         value["bodyBytes"] = json!(body.len());

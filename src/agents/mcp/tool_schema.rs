@@ -51,6 +51,13 @@ impl Tool {
     pub(crate) fn takes_task(&self) -> bool {
         self.arguments.iter().any(|argument| argument.name == TASK.name)
     }
+
+    /// Returns whether a value stands for what the agent has to say, in an argument that a call may lack.
+    pub(crate) fn is_left_to_agent(&self, name: &str, value: &Value) -> bool {
+        let text = value.as_str().unwrap_or_default();
+        let may_lack = |own: &Argument| own.name == name && own.need == ArgNeed::Optional;
+        text.starts_with('<') && text.ends_with('>') && self.arguments.iter().any(may_lack)
+    }
 }
 
 /// The task, in tools that work on one.

@@ -24,7 +24,10 @@ pub(crate) enum Lifecycle {
 impl Lifecycle {
     /// Returns the protocol version of a request. Fails if it is missing or not supported.
     pub(crate) fn version_of(&mut self, request: &RpcRequest) -> Result<&'static str, RpcError> {
-        if request.method == "initialize" {
+        let meta = request.object("_meta")?;
+        let named = meta.get(META_VERSION).and_then(Value::as_str);
+        let is_self_contained = named.is_some_and(|named| named >= SELF_CONTAINED);
+        if request.method == "initialize" && !is_self_contained {
             let asked = request.text("protocolVersion")?;
             let version = HANDSHAKE_VERSIONS.into_iter().find(|version| *version == asked);
             let version = version.unwrap_or(NEWEST_HANDSHAKE);
@@ -32,14 +35,12 @@ impl Lifecycle {
             return Ok(version);
         }
         let is_discovery = request.method == "server/discover";
-        let meta = request.object("_meta")?;
-        let named = meta.get(META_VERSION).and_then(Value::as_str);
         let settled = match self {
             Self::NotBegun if request.method == "ping" => Some(NEWEST_HANDSHAKE),
             Self::Handshake(version) if !is_discovery => Some(*version),
             _ => None,
         };
-        if settled.is_none() || named.is_some_and(|named| named >= SELF_CONTAINED) {
+        if settled.is_none() || is_self_contained {
             let has_capabilities = meta.get(META_CAPABILITIES).is_some_and(Value::is_object);
             let missing = [(META_VERSION, named.is_some()), (META_CAPABILITIES, has_capabilities)];
             let missing = missing.iter().filter(|(_, is_there)| !is_there).map(|(name, _)| *name);

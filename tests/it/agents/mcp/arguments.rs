@@ -105,7 +105,7 @@ fn arguments_that_do_not_fit_are_refused_with_those_that_do() {
       -> {"tool":"aof_task_complete","arguments":{"outcome":"complete","summary":"x","file":"<file>","task":"AOF-xxxxx@0"}}
     aof_task_list: "invalid_argument"
       `status` of `aof_task_list` is to be one of `ready`, `in_progress`, `blocked`, `waiting`, `complete`, `failed`, `cancelled`, `new`, not the text `done`
-      -> {"tool":"aof_task_list","arguments":{}}
+      -> {"tool":"aof_task_list","arguments":{"status":"<one of ready, in_progress, blocked, waiting, complete, failed, cancelled, new>"}}
     aof_task_list: "unknown_gate"
       there is no gate `revew`
       did you mean `review`?

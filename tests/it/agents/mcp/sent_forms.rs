@@ -114,14 +114,49 @@ fn what_can_mean_several_things_is_refused_and_the_next_call_is_right_in_all_arg
         format!("{}{}", &other[..other.len() - 1], if other.ends_with('a') { 'b' } else { 'a' });
     let told = worker.refused(
         "aof_task_create",
-        json!({"title": "Leeks", "tags": "a, b", "dependsOn": near, "priority": "urgnt", "due": "2026-12-01"}),
+        json!({"title": "Leeks", "tags": "a, b", "dependsOn": near, "priority": "lwo", "due": "2026-12-01"}),
     );
     assert_eq!(
         told["nextCall"]["arguments"],
-        json!({"title": "Leeks", "tags": ["a", "b"], "dependsOn": [other], "due": "2026-12-01"}),
+        json!({"title": "Leeks", "tags": ["a", "b"], "dependsOn": [other], "priority": "low", "due": "2026-12-01"}),
         "{told}"
     );
     worker.follow(&told);
+    // A word that could be any of them: the agent chooses, and the others are right all the same.
+    for word in [json!("P0"), json!(1), json!(["P0", "P1"])] {
+        let arguments = json!({"title": "Kale", "priority": word, "dependsOn": [near], "due": "soon", "tags": "a"});
+        let told = worker.refused("aof_task_create", arguments);
+        assert_eq!(
+            told["nextCall"]["arguments"],
+            json!({"title": "Kale", "priority": "<one of critical, high, medium, low>", "dependsOn": [other], "due": "<due>", "tags": ["a"]}),
+            "{told}"
+        );
+    }
+    // A refusal of the rules is foreseen as well.
+    for (arguments, expected) in [
+        (
+            json!({"title": "Kale", "priority": "hihg", "tags": "a"}),
+            json!({"title": "Kale", "tags": ["a"]}),
+        ),
+        (json!({"title": "Kale", "priority": "critical"}), json!({"title": "Kale"})),
+    ] {
+        let told = worker.refused("aof_task_create", arguments);
+        assert_eq!(told["nextCall"]["arguments"], expected, "{told}");
+    }
+    let arguments = json!({"outcome": true, "summary": "x", "blockers": "a"});
+    let told = worker.refused("aof_task_complete", arguments);
+    assert_eq!(
+        told["nextCall"]["arguments"],
+        json!({"outcome": "<one of complete, blocked, skip>", "summary": "x", "blockers": ["a"], "task": format!("{held}@0")}),
+        "{told}"
+    );
+    let told = worker.refused("aof_task_list", json!({"status": "done", "gate": "implemnt"}));
+    let words = "<one of ready, in_progress, blocked, waiting, complete, failed, cancelled, new>";
+    assert_eq!(
+        told["nextCall"]["arguments"],
+        json!({"status": words, "gate": "implement"}),
+        "{told}"
+    );
     let told = worker.refused("aof_task_get", json!({"id": other}));
     assert!(worker.follow(&told).to_string().contains(other), "{told}");
     let told = worker.refused("aof_task_create", json!({"title": "x\0y", "metadata": "a=1, b=c"}));
@@ -157,6 +192,12 @@ fn half_a_character_does_not_leave_a_call_without_an_answer() {
     let told = worker.line();
     assert_eq!((&told["id"], &told["result"]["isError"]), (&json!(77), &json!(false)), "{told}");
     assert!(shown(&env, &id)["body"].as_str().unwrap().contains("cut \u{fffd} here 😀"));
+    // What is not JSON within a text is said with its place there.
+    let broken = r#"{"jsonrpc":"2.0","id":79,"method":"tools/call","params":{"name":"aof_status","arguments":"{\"a\": }"}}"#;
+    worker.send(broken);
+    let told = worker.line();
+    assert_eq!((&told["id"], &told["error"]["code"]), (&json!(79), &json!(-32602)), "{told}");
+    assert!(told["error"]["message"].as_str().unwrap().contains("(line 1, column 7)"), "{told}");
     // In other members, and in an id that nothing names.
     worker.send(&call("\"a\"", r#"{"text":"x","task":"AOF-\udfff"}"#));
     let told = worker.line();
@@ -197,6 +238,120 @@ fn a_long_list_comes_in_parts_of_64_kib() {
     seen.sort_unstable();
     seen.dedup();
     assert_eq!(seen.len(), 200);
+}
+
+/// Calls a tool, whose answer keeps to the ceiling.
+fn called_within(worker: &mut McpClient<'_>, tool: &str, arguments: &Value) -> Value {
+    let answer = worker.ask("tools/call", json!({"name": tool, "arguments": arguments}));
+    let bytes = answer.to_string().len();
+    assert!(bytes <= 64 * 1024, "{bytes} bytes of {tool} {arguments}");
+    let (is_refused, told) = worker.checked(tool, &answer);
+    assert!(!is_refused, "{told}");
+    told
+}
+
+#[test]
+fn a_long_history_comes_in_parts_the_latest_first() {
+    let env = TestEnvironment::with_rules(
+        "workflow:\n  gates:\n    - {id: work, role: dev}\n    - {id: review, role: qa, canReject: true, maxRetries: 90}\n",
+        "roles:\n  dev: {agents: [agent-7]}\n  qa: {agents: [agent-3]}\n",
+    );
+    let id = env.new_task(&["Long", "--body", &"x".repeat(20_000)]);
+    let mut worker = McpClient::of(&env, "agent-7");
+    let mut reviewer = McpClient::of(&env, "agent-3");
+    let visits = 12;
+    for at in 0..visits / 2 {
+        // The first one is too long for any list.
+        let long =
+            if at == 0 { "\"".repeat(15_000) } else { format!("{at} ") + &"\"said\" ".repeat(500) };
+        let done = json!({"task": id, "outcome": "complete", "summary": long});
+        worker.call("aof_task_complete", done);
+        let back =
+            json!({"task": id, "outcome": "needs_review", "summary": "No", "blockers": [long]});
+        reviewer.call("aof_task_complete", back);
+    }
+    let plain = called_within(&mut worker, "aof_task_get", &json!({"task": id}));
+    assert_eq!(plain["gateHistory"], Value::Null);
+    let mut told =
+        called_within(&mut worker, "aof_task_get", &json!({"task": id, "history": true}));
+    // The history comes before a long body.
+    assert!(!told["gateHistory"].as_array().unwrap().is_empty(), "{told}");
+    assert!(plain["body"].as_str().unwrap().starts_with(told["body"].as_str().unwrap()));
+    assert_eq!(told["rest"]["arguments"]["offset"], 5 * 1024);
+    let mut seen: Vec<Value> = Vec::new();
+    loop {
+        let part = told["gateHistory"].as_array().unwrap().clone();
+        seen.splice(0..0, part);
+        if told["truncated"] != true {
+            break;
+        }
+        assert_eq!(told["gateHistoryTotal"], visits);
+        assert_eq!(told["nextCall"]["tool"], "aof_task_get");
+        let arguments = told["nextCall"]["arguments"].clone();
+        assert_eq!(arguments["historyOffset"], seen.len(), "each part is followed by the next");
+        told = called_within(&mut worker, "aof_task_get", &arguments);
+        assert_eq!((&told["body"], &told["gate_context"]), (&json!(""), &Value::Null));
+    }
+    let mut whole = shown(&env, &id)["gateHistory"].as_array().unwrap().clone();
+    assert_eq!((seen.len(), whole.len()), (visits, visits));
+    assert_eq!(seen[0]["leftOut"], json!(["summary"]));
+    assert_eq!(seen[0]["gate"], "work");
+    whole.drain(..2);
+    for (own, entry) in seen[2..].iter().zip(&whole) {
+        for key in ["gate", "outcome", "summary", "blockers", "to"] {
+            assert_eq!(own[key], entry[key]);
+        }
+    }
+    let past = json!({"task": id, "historyOffset": 99});
+    assert_eq!(worker.call("aof_task_get", past)["gateHistory"], json!([]));
+}
+
+#[test]
+fn many_workflows_come_in_parts() {
+    let about = "\"long\" ".repeat(100);
+    let workflows: String = (0..80)
+        .map(|at| {
+            format!(
+                "  flow-{at:02}: {{description: '{about}', gates: [{{id: work, role: dev}}]}}\n"
+            )
+        })
+        .collect();
+    let env = TestEnvironment::with_rules(
+        &format!("defaultWorkflow: flow-00\nworkflows:\n{workflows}"),
+        "roles: {dev: {agents: [agent-7]}}\nagents: {agent-7: {may: [new]}}\n",
+    );
+    let mut worker = McpClient::of(&env, "agent-7");
+    let (mut seen, mut arguments) = (Vec::new(), json!({}));
+    let last = loop {
+        let told = called_within(&mut worker, "aof_workflow_list", &arguments);
+        assert_eq!(told["total"], 80);
+        seen.extend(told["workflows"].as_array().unwrap().iter().map(|own| own["name"].clone()));
+        if told["truncated"] == false {
+            break told;
+        }
+        assert_eq!(told["nextCall"]["tool"], "aof_workflow_list");
+        arguments = told["nextCall"]["arguments"].clone();
+    };
+    seen.dedup();
+    assert_eq!(seen.len(), 80);
+    assert_eq!(last["nextCall"]["arguments"]["workflow"], "flow-00");
+}
+
+#[test]
+fn files_that_cannot_be_read_leave_the_tasks_their_place() {
+    let env = garden();
+    for at in 0..300 {
+        env.write(&format!("tasks/AOF-bad{at:03}.md"), "---\ntitle: [x\nfoo: {\n---\n");
+    }
+    let mut worker = McpClient::of(&env, "agent-7");
+    let told = called_within(&mut worker, "aof_task_list", &json!({}));
+    assert_eq!((titles(&told).len(), &told["truncated"]), (4, &json!(false)));
+    assert_eq!(told["unreadableTotal"], 300);
+    let named = told["unreadable"].as_array().unwrap();
+    assert!((1..30).contains(&named.len()), "{}", named.len());
+    assert!(told["unreadableRest"].as_str().unwrap().contains("aof_status"), "{told}");
+    let issues = &worker.call("aof_status", json!({}))["attentionTotal"];
+    assert!(issues.as_u64() >= Some(300), "{issues}");
 }
 
 #[test]

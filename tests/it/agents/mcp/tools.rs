@@ -339,6 +339,8 @@ fn a_workflow_is_started_by_one_call() {
           "default": true
         }
       ],
+      "total": 2,
+      "truncated": false,
       "nextCall": {
         "tool": "aof_workflow_start",
         "arguments": {
