@@ -416,8 +416,6 @@ fn an_agent_creates_parts_of_its_own_task_within_bounds() {
     priority_too_high: priority `high` is above that of `AOF-xxxxx`, which the new task is a part of: `low`
 
     leave it out, or give that one
-
-    No call mends this: tell the person you work for.
     ---
     too_many_children: agents have created 20 tasks below `AOF-xxxxx` since it came to its gate, and that is the most
 
