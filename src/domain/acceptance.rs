@@ -1,4 +1,4 @@
-//! Acceptance tests of a task: what is given, what is done, and what is expected then.
+//! Acceptance tests of a task: the state before, the action, and the expected result.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,18 +12,18 @@ use super::{IdFault, Period};
 /// One test (spec 1, 2.1).
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct AcceptanceTest {
-    /// What holds before; a text for people.
+    /// The state before the test; a text for people.
     pub given: Option<String>,
     pub when: TestAction,
     pub then: Expected,
-    /// How long it may take.
+    /// The time limit.
     pub timeout: Period,
 }
 
-/// What a test does.
+/// The action of a test.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum TestAction {
-    /// What a text says: only people can do that.
+    /// A text, which only people can carry out.
     Described(String),
     /// A request to a web server.
     Request(TestRequest),
@@ -60,7 +60,7 @@ impl Method {
     }
 }
 
-/// What a test expects.
+/// The expected result of a test.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Expected {
     pub status: Option<u32>,
@@ -72,10 +72,10 @@ pub(crate) struct Expected {
 }
 
 impl AcceptanceTest {
-    /// The time limit of a test that has none of its own.
+    /// The time limit of a test that sets none.
     pub(crate) const TIMEOUT: Period = Period::of_seconds(30);
 
-    /// Returns what it is called in reports.
+    /// Returns the test's name in reports.
     pub(crate) fn name(&self) -> String {
         match &self.given {
             Some(given) => format!("{}: {}", given.trim(), self.when),
@@ -83,7 +83,7 @@ impl AcceptanceTest {
         }
     }
 
-    /// Returns its words, if it runs a program.
+    /// Returns the program and its arguments, if the test runs one.
     pub(crate) fn command(&self) -> Option<&[String]> {
         match &self.when {
             TestAction::Command(words) => Some(words),
@@ -91,7 +91,7 @@ impl AcceptanceTest {
         }
     }
 
-    /// Returns what it is called, and what it expects, in a line.
+    /// Returns the name and the expectations in one line.
     pub(crate) fn summary(&self) -> String {
         let note =
             if matches!(self.when, TestAction::Described(_)) { " (not runnable)" } else { "" };
@@ -136,13 +136,13 @@ pub(crate) struct TestResult {
     pub took: Duration,
 }
 
-/// How a test went.
+/// The verdict of one test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TestVerdict {
     Passed,
     /// Each expectation that was not met.
     Failed(Vec<String>),
-    /// It says in words what is to be done.
+    /// The test is a text for people.
     NotRunnable,
 }
 
@@ -200,7 +200,7 @@ impl FromStr for JsonPath {
     }
 }
 
-/// Returns the first step of the rest of a path, and what follows it.
+/// Returns the first step of the rest of a path, and the path after it.
 fn next_step(rest: &str) -> Option<(PathStep, &str)> {
     if let Some(name) = rest.strip_prefix('.') {
         let end = name.find(['.', '[']).unwrap_or(name.len());

@@ -1,4 +1,4 @@
-//! A completion as it is delivered: what it says, what makes it count once, and what an operation looks up for it.
+//! A completion as it is delivered: its content, its id, and the facts that an operation looks up for it.
 
 use std::collections::BTreeMap;
 
@@ -13,48 +13,48 @@ pub const BODY_LIMIT: usize = 64 * 1024;
 /// A completion as delivered: only its shape has been checked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Completion {
-    /// The task, or the visit of it, that is meant.
+    /// The task, or a visit of it, that the completion is for.
     pub ticket: Ticket,
-    /// The gate that must be open, where the sender named one.
+    /// The gate that must be open, if the sender named one.
     pub gate: Option<GateId>,
     pub agent: AgentId,
     pub content: CompletionContent,
-    /// What makes this completion count once.
+    /// The id by which a completion that is delivered again counts once.
     pub id: CompletionId,
-    /// The agent's signature of the entry that comes of it.
+    /// The agent's signature of the entry that the completion becomes.
     pub signature: Option<SshSignature>,
     /// Facts that the operation looks up before it decides. They never come from the sender.
     pub facts: Box<Facts>,
 }
 
-/// What a completion says. Every door fills one, and hands it on whole.
+/// The content of a completion. Every door fills one, and hands it on whole.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CompletionContent {
-    /// The outcome's word; what it may be depends on the gate.
+    /// The word of the outcome; the gate decides which words are allowed.
     pub outcome: Option<String>,
     pub summary: Option<String>,
-    /// What blocks the work, or has to be fixed. An empty list is an error of its own.
+    /// The things that block the work or must be fixed. An empty list is an error of its own.
     pub blockers: Option<Vec<String>>,
-    /// What a reviewer adds for whoever mends it.
+    /// A reviewer's notes for the agent that fixes the work.
     pub rejection_notes: Option<String>,
-    /// What the gate hands on.
+    /// The values that the gate hands on.
     pub outputs: Map,
-    /// What the agent adds for the record.
+    /// The agent's additions to the record.
     pub metadata: Map,
     /// A text for the task's body.
     pub body: Option<String>,
-    /// Fields that are none of a completion's own; whether they are outputs is the gate's decision.
+    /// Fields that a completion does not define; the gate decides if they are outputs.
     pub fields: Option<Box<ReplyFields>>,
 }
 
 impl Completion {
-    /// Returns whether the sender says which visit is meant, by its number or its gate.
+    /// Returns whether the sender identified the visit, by its number or its gate.
     pub fn names_visit(&self) -> bool {
         self.gate.is_some() || self.ticket.visit.is_some() && !self.facts.is_bound
     }
 }
 
-/// What the checks of a gate found. The entry keeps it.
+/// The results of the checks of a gate. The entry keeps them.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct CheckResults {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -70,7 +70,7 @@ impl CheckResults {
     }
 }
 
-/// How many acceptance tests of a task passed.
+/// The number of acceptance tests of a task by result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TestCount {
@@ -79,7 +79,7 @@ pub struct TestCount {
     pub not_runnable: u32,
 }
 
-/// How many boxes of a task's text are ticked.
+/// The number of ticked and of open boxes in a task's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChecklistCount {
     pub done: u32,
@@ -97,30 +97,30 @@ impl ChecklistCount {
     }
 }
 
-/// What the rules need to know besides the task when they decide a completion. The operation looks it up; a replay takes it from
-/// the entry.
+/// Facts besides the task that the rules need to decide a completion. The operation looks them up; a replay takes them from the
+/// entry.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Facts {
     /// The task's children with their states; looked up only at a gate that waits for them.
     pub children: BTreeMap<TaskId, Status>,
-    /// What the checks of the gate found; empty before they have run.
+    /// The results of the gate's checks; empty before they have run.
     pub checks: CheckResults,
-    /// Each thing that they found wrong, for the refusal.
+    /// Each fault that the checks found, for the refusal.
     pub failures: Vec<String>,
     /// True if a door found the visit because the sender named none.
     pub is_bound: bool,
 }
 
-/// The status of an agent that cannot go on, among outputs: it is blocked.
+/// The status, among outputs, of an agent that cannot go on: the agent is blocked.
 pub(crate) const SUSPEND: &str = "$SUSPEND";
 
 /// The fields of a reply besides those of a completion: the frontmatter of its text, or the rest of an object.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct ReplyFields {
     pub fields: Map,
-    /// Why the fields cannot be read.
+    /// The reason why the fields cannot be read.
     pub fault: Option<String>,
-    /// How many bytes of the body it takes up; none where it was cut off already.
+    /// The number of bytes that they take up in the body; 0 if they were cut off already.
     pub length: usize,
 }
 
@@ -128,13 +128,13 @@ pub struct ReplyFields {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stamp {
     pub id: CompletionId,
-    /// The digest of what it said.
+    /// The digest of the completion's content.
     pub sha256: Digest,
 }
 
 impl Completion {
-    /// Returns the stamp for the history: the id, and a digest of everything except what names the visit, and the signature. So a
-    /// redelivery with or without a ticket is the same completion.
+    /// Returns the stamp for the history: the id, and a digest of everything except the signature and the parts that name the
+    /// visit. So a redelivery with or without a ticket is the same completion.
     pub fn stamp(&self) -> Stamp {
         let Self { ticket, gate: _, agent, content, id: _, signature: _, facts: _ } = self;
         let CompletionContent {
@@ -147,7 +147,7 @@ impl Completion {
             body,
             fields,
         } = content;
-        // Whoever delivers it again does so in another session.
+        // A completion that is delivered again comes from another session.
         let mut metadata = metadata.clone();
         metadata.shift_remove("session");
         let mut digested = json!({
@@ -168,7 +168,8 @@ impl Completion {
     }
 }
 
-/// Returns the value with the keys of every object in order: two ways to write one thing have one digest.
+/// Returns the value with the keys of every object in order: equal objects then have one digest, in whatever order their keys are
+/// written.
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Object(map) => {

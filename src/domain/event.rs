@@ -1,4 +1,4 @@
-//! What happened, for logs, metrics and notices. Events are derived from what was committed; losing one loses no fact.
+//! Events, for logs, metrics and notices. They are derived from commits; losing one loses no fact.
 
 use std::rc::Rc;
 
@@ -11,13 +11,13 @@ use super::{
 };
 
 /// Something that a person, a log or a metric may want to know (spec 1, section 9). It serializes as its own fields in the event
-/// stream; what is null there does not apply.
+/// stream; null means that a field does not apply.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged, rename_all_fields = "camelCase")]
 pub enum Event {
-    /// A task came to its first gate.
+    /// A task entered its first gate.
     Created { to_gate: GateId },
-    /// A hand-made task came to its first gate.
+    /// A hand-made task entered its first gate.
     Adopted { to_gate: GateId },
     /// An agent took a task.
     Claimed { gate: Station, agent: AgentId },
@@ -32,9 +32,9 @@ pub enum Event {
     },
     /// A task was given back.
     Released { gate: Station, agent: AgentId },
-    /// A claim ran out that nobody renewed.
+    /// A claim expired because its holder did not renew it.
     Lapsed { gate: Station, agent: AgentId },
-    /// A person holds a task where it is.
+    /// A person put a task on hold at its gate.
     Held {
         gate: GateId,
         #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -43,20 +43,20 @@ pub enum Event {
     },
     /// A blocked or held task was unblocked.
     Unblocked { gate: GateId },
-    /// The rules changed, and another role, or other people, have the work. At a fork the role is the branches'.
+    /// The rules changed, and the work now belongs to another role or to other people. At a fork the role is the branches'.
     Rerouted { gate: GateId, role: Option<RoleId> },
-    /// People changed what is theirs: by a command of that person or agent, or by hand.
+    /// Fields that belong to people changed: by a command of that person or agent, or by hand.
     Edited {
         #[serde(skip_serializing_if = "Option::is_none")]
         by: Option<String>,
     },
-    /// Somebody commented on the task.
+    /// A person or an agent commented on the task.
     Commented { agent: Option<AgentId>, comment: String },
     /// A change that a commit had reverted by mistake was restored.
     Restored,
-    /// A visit ended: a completion came, time ran out, or a person stepped in.
+    /// A visit ended: by a completion, a timeout, or a person.
     Transition(#[serde(serialize_with = "transition")] Box<Visit>),
-    /// A task was sent back: the entry, all that has to be mended, and who worked last where it goes.
+    /// A task was sent back: the entry, everything that must be fixed, and the last worker at the gate it returns to.
     #[serde(serialize_with = "rejection")]
     Rejected { visit: Box<Visit>, blockers: Vec<String>, worker: Option<AgentId> },
     /// A visit took too long.
@@ -67,9 +67,9 @@ pub enum Event {
         timeout: Option<Period>,
         escalate_to: Option<RoleId>,
     },
-    /// The work went to a role that steps in.
+    /// The work moved to the role that steps in.
     Escalated { gate: Station, escalate_to: RoleId, agent: Option<AgentId>, reason: Cause },
-    /// A gate was passed over.
+    /// A gate was skipped.
     #[serde(serialize_with = "skip")]
     Skipped { gate: GateId },
     /// A condition failed to evaluate.
@@ -78,7 +78,7 @@ pub enum Event {
     CircularLoop { gate: GateId, from_gate: GateId, loop_count: u32 },
     /// A task was sent back more often than its gate allows.
     Exhausted { gate: GateId, from_gate: GateId, loop_count: u32 },
-    /// A task stands at a gate whose role has nobody.
+    /// A task is at a gate whose role has no agents.
     BlockedNoAgents { gate: GateId, role: RoleId },
     /// A task was taken from an agent that is not in the role that the gate needs.
     AssignmentError {
@@ -93,7 +93,7 @@ pub enum Event {
     /// A merge superseded an entry, since another one had ended the visit on the branch that it was merged into.
     #[serde(serialize_with = "superseded")]
     Superseded { ticket: Ticket, visit: Box<Visit>, by: Option<AgentId> },
-    /// A task, or a branch of it, waits for something outside.
+    /// A task, or a branch of it, waits for something external.
     Blocked { gate: Station, agent: Option<AgentId>, blockers: Vec<String> },
     /// A finished task was reopened.
     Reopened(#[serde(serialize_with = "transition")] Box<Visit>),
@@ -111,19 +111,19 @@ pub enum Event {
         #[serde(skip_serializing_if = "Vec::is_empty")]
         holders: Vec<AgentId>,
     },
-    /// A task went through all its gates.
+    /// A task passed all its gates.
     Complete,
     /// A task ended without reaching its goal.
     Failed,
-    /// A task was called off.
+    /// A task was cancelled.
     Cancelled {
         #[serde(skip_serializing_if = "Vec::is_empty")]
         holders: Vec<AgentId>,
         reason: String,
     },
-    /// The committed rules are invalid: what is wrong first, and how much is wrong.
+    /// The committed rules are invalid: the first error, and the number of errors.
     RulesInvalid { commit: String, error: String, count: usize },
-    /// Messages were given up that nobody took.
+    /// Messages were dropped because their channel did not take them.
     NoticesDropped { channel: String, count: usize, reason: String },
 }
 
@@ -191,7 +191,7 @@ fn joined<S: Serializer>(roles: &[RoleId], serializer: S) -> Result<S::Ok, S::Er
 }
 
 words!(
-    /// Why somebody steps in.
+    /// The reason why another role or a person steps in.
     Cause, "a reason to step in", {
         /// A visit took too long.
         Timeout = "timeout",
@@ -209,25 +209,25 @@ pub struct ConditionTrouble {
     pub action: TroubleAction,
 }
 
-/// What happens at a gate whose condition failed to evaluate.
+/// The consequence of a condition that failed to evaluate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TroubleAction {
-    /// The task passes it over.
+    /// The task skips the gate.
     Skip,
-    /// The task comes to it all the same.
+    /// The task enters the gate all the same.
     Enter,
-    /// The task is blocked there: the gate is to decide by its condition.
+    /// The task is blocked at the gate, since the gate decides by its condition.
     Block,
 }
 
-/// An event with when it happened, and to what.
+/// An event with its time and its subject.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Occurrence {
     pub at: Timestamp,
     /// The project's name.
     pub project: Option<String>,
-    /// The task; absent where it is about none.
+    /// The task; absent if the event is about no task.
     pub subject: Option<EventTask>,
     pub event: Event,
 }
@@ -243,16 +243,16 @@ pub struct EventTask {
 /// A reader's relation to an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoticeReader {
-    /// Somebody who keeps an eye on the project.
+    /// A person or agent that follows the whole project.
     Anybody,
-    /// The agent that it happened to.
+    /// The agent that the event happened to.
     Affected,
-    /// Whose work it is now.
+    /// The agent that has the work now.
     Successor,
 }
 
 words!(
-    /// How bad an event is.
+    /// The severity of an event.
     Level, "a level", {
         /// Normal progress.
         Info = "info",
@@ -304,7 +304,7 @@ words!(
 );
 
 impl EventKind {
-    /// Returns how bad it is (spec 1, section 9).
+    /// Returns the severity of such an event (spec 1, section 9).
     pub const fn level(self) -> Level {
         match self {
             Self::GateBlockedNoAgents
@@ -328,7 +328,7 @@ impl EventKind {
 }
 
 impl Event {
-    /// Returns when it happened, where it says so itself: what came in one commit need not have happened at one time.
+    /// Returns the time of the event, if it records one: events of one commit may have happened at different times.
     pub fn moment(&self) -> Option<Timestamp> {
         match self {
             Self::Transition(visit)
@@ -340,7 +340,7 @@ impl Event {
         }
     }
 
-    /// Returns its name.
+    /// Returns the event's name.
     pub const fn kind(&self) -> EventKind {
         match self {
             Self::Created { .. } => EventKind::TaskCreated,
@@ -381,24 +381,24 @@ impl Event {
     }
 }
 
-/// What happened in one change of a task or of the rules.
+/// The events of one change of a task or of the rules.
 pub(crate) struct ChangeEvents {
     /// Identifies the change.
     pub mark: String,
-    /// When, as far as an event does not say it itself.
+    /// The time of events that record none themselves.
     pub at: Timestamp,
     /// Sorts changes of the same second.
     pub later: usize,
-    /// What the project was called.
+    /// The project's name then.
     pub project: Option<String>,
-    /// The task after it.
+    /// The task after the change.
     pub task: Option<Rc<Task>>,
-    /// In order.
+    /// The events, in order.
     pub events: Vec<Event>,
 }
 
 impl ChangeEvents {
-    /// Returns one of the events with when it happened, and to what.
+    /// Returns one of the events with its time and its subject.
     pub(crate) fn occurrence(&self, event: &Event) -> Occurrence {
         Occurrence {
             at: event.moment().unwrap_or(self.at),

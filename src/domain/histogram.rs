@@ -10,7 +10,7 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// From a second to 30 days: how long people and agents take.
+    /// From a second to 30 days: the time that people and agents take.
     pub const STAYS: &'static [f64] = &[
         1.0,
         5.0,
@@ -31,11 +31,11 @@ impl Histogram {
         1_209_600.0,
         2_592_000.0,
     ];
-    /// From half a millisecond to ten seconds: how long a disk takes.
+    /// From half a millisecond to ten seconds: the time that a disk takes.
     pub const WRITES: &'static [f64] =
         &[0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
-    /// How often a task repeats a gate.
+    /// The number of times that a task repeats a gate.
     pub const PASSES: &'static [f64] = &[1.0, 2.0, 3.0, 5.0, 10.0];
 
     /// Returns an empty histogram with these upper bounds, in ascending order.
@@ -49,12 +49,12 @@ impl Histogram {
         self.sum += value;
     }
 
-    /// Returns how many values there were.
+    /// Returns the number of values.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// Returns their sum.
+    /// Returns the sum of the values.
     pub fn sum(&self) -> f64 {
         self.sum
     }

@@ -1,22 +1,22 @@
-//! Identifiers: parsed once at the edge, safe in a path, a trailer, a URL and a log line ever after.
+//! Identifiers: parsed once at the edge; safe from then on in a path, a trailer, a URL and a log line.
 
 use std::fmt;
 use std::str::FromStr;
 
 use sha2::{Digest as _, Sha256};
 
-/// Why a text is not an identifier of its kind.
+/// The reason why a text is not an identifier of its kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{} is not {kind}: {rule}{}", shown(.text), meant(.text, .rule))]
 pub struct IdFault {
-    /// What was wanted, with its article: `a task id`.
+    /// The kind that was expected, with its article: `a task id`.
     pub kind: &'static str,
     pub text: String,
-    /// What such an identifier looks like.
+    /// The form of such an identifier.
     pub rule: &'static str,
 }
 
-/// Returns the text between backticks, control characters escaped and cut where it would flood a terminal.
+/// Returns the text between backticks, control characters escaped and cut at a length that a terminal can take.
 fn shown(text: &str) -> String {
     let escaped: String = text.chars().flat_map(char::escape_debug).take(80).collect();
     format!("`{escaped}`")
@@ -118,19 +118,19 @@ identifier!(
     WorkflowName, "a workflow name", NAME_RULE, is_name
 );
 identifier!(
-    /// What a gate decides, in its own word. Two that differ in case alone are the same decision.
+    /// A decision of a gate, in a word of its own. Two that differ only in case are the same decision.
     Decision, "a decision", DECISION_RULE, is_decision
 );
 identifier!(
-    /// Who works: a program, a model, or (with the prefix `human-`) a person.
+    /// An agent: a program, a model, or (with the prefix `human-`) a person.
     AgentId, "an agent id", AGENT_RULE, |text| is_word(text, 64, "-_.")
 );
 identifier!(
-    /// What makes a completion count once however often it is delivered.
+    /// The id by which a completion counts once however often it is delivered.
     CompletionId, "a completion id", COMPLETION_RULE, |text| is_word(text, 128, "-_.:")
 );
 identifier!(
-    /// What every task id of a project begins with.
+    /// The part that every task id of a project begins with.
     IdPrefix, "an id prefix", PREFIX_RULE, is_prefix
 );
 identifier!(
@@ -148,26 +148,26 @@ identifier!(
     |text| text.strip_prefix("aof_").is_some_and(|digits| is_hex(digits, 32))
 );
 identifier!(
-    /// The name of a channel in the outbox: the same channel, in whoever's `notify`, has the same.
+    /// The key of a channel in the outbox: one channel has one key, in any `notify` that names it.
     ChannelKey, "a channel", "it is 16 of `0-9a-f`", |text| is_hex(text, 16)
 );
 
 impl Digest {
-    /// Returns the digest of those bytes.
+    /// Returns the digest of the bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(format!("{:x}", Sha256::digest(bytes)))
     }
 }
 
 impl EventId {
-    /// Returns the id of what has this mark: the same for the same.
+    /// Returns the id for the mark: equal marks have equal ids.
     pub fn of(mark: &str) -> Self {
         Self(format!("aof_{}", &Digest::of(mark.as_bytes()).as_str()[..32]))
     }
 }
 
 impl ChannelKey {
-    /// Returns the key of this description.
+    /// Returns the key of a channel by its description.
     pub(crate) fn of(said: &str) -> Self {
         Self(Digest::of(said.as_bytes()).as_str()[..16].to_owned())
     }
@@ -191,7 +191,7 @@ fn is_branch(text: &str) -> bool {
     text.split('/').all(is_part_of_reference) && text.len() <= 128 && text != "HEAD"
 }
 
-/// A subset of what git allows in a name.
+/// Returns whether the text is a name that git allows; git allows more.
 fn is_part_of_reference(text: &str) -> bool {
     text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_')
         && text
@@ -206,7 +206,7 @@ fn is_name(text: &str) -> bool {
     is_word(text, 64, "-_")
 }
 
-/// The words of the history's `outcome` are taken, in any case.
+/// Returns whether the text can be a decision. The words of the history's `outcome` are reserved, in any case.
 fn is_decision(text: &str) -> bool {
     const TAKEN: [&str; 10] = [
         "complete",
@@ -264,7 +264,7 @@ impl TaskId {
         is_start(self.as_str()) || is_start(self.local())
     }
 
-    /// Returns the id of that prefix and local part.
+    /// Returns the id with that prefix and local part.
     pub fn compose(prefix: &IdPrefix, local: &str) -> Result<Self, IdFault> {
         format!("{prefix}-{local}").parse()
     }
@@ -281,14 +281,14 @@ impl Default for IdPrefix {
 #[serde(try_from = "String")]
 pub struct Ticket {
     pub task: TaskId,
-    /// The visit that is meant; absent means the one that is open.
+    /// The number of the visit; absent means the open visit.
     pub visit: Option<usize>,
-    /// The branch that is meant; absent outside of forks, and where it is left open.
+    /// The branch; absent outside forks, and if any branch will do.
     pub branch: Option<GateId>,
 }
 
 impl Ticket {
-    /// Returns the ticket that counts for whatever visit is open; one that names a branch stays as it is.
+    /// Returns the ticket for any open visit; one that names a branch stays as it is.
     #[must_use]
     pub fn without_visit(self) -> Self {
         let visit = self.visit.filter(|_| self.branch.is_some());
@@ -408,7 +408,7 @@ mod tests {
         for text in ["../7qk", "7q", "AOF-7qk@x", "7qk@\u{1b}[31m", ""] {
             assert_eq!(asked(text), None, "{text:?}");
         }
-        // Among the tasks stand notes of people.
+        // Notes of people lie among the tasks.
         let of_file = |text: &str| text.parse::<TaskId>().unwrap_err().to_string();
         assert!(
             of_file("aof-7qk").ends_with("did you mean `AOF-7qk`?")

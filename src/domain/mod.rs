@@ -1,4 +1,4 @@
-//! The nouns: what a task, a visit, a gate, a completion is.
+//! The nouns: a task, a visit, a gate, a completion.
 //!
 //! No I/O, no clock, no serde of foreign shapes: `files` turns bytes into these values and back. Every value that can be
 //! wrong is parsed once, at the edge, into a type that cannot be.

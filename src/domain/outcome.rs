@@ -6,20 +6,20 @@ use std::str::FromStr;
 use super::words::words;
 use super::{Decision, IdFault};
 
-/// What a completion says (spec 1, 2.3): a word that every workflow has, or a decision of the gate's own.
+/// The outcome of a completion (spec 1, 2.3): a word that every workflow has, or a decision of the gate.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Outcome {
     /// The work of the gate is done.
     Complete,
-    /// A reviewer found what somebody else must mend.
+    /// A reviewer found something that another agent must fix.
     NeedsReview,
-    /// Something outside stands in the way.
+    /// Something external prevents the work.
     Blocked,
     /// The gate does not apply to this task.
     Skip,
-    /// The agent failed; only where the gate says what that leads to.
+    /// The agent failed; valid only at gates with a route for it.
     Failed,
-    /// One of the gate's own.
+    /// A decision of the gate.
     Decision(Decision),
 }
 
@@ -28,7 +28,7 @@ impl Outcome {
     pub const BUILT_IN: &[Self] =
         &[Self::Complete, Self::NeedsReview, Self::Blocked, Self::Skip, Self::Failed];
 
-    /// Returns the word that stands for it in files and on the command line.
+    /// Returns the outcome's word in files and on the command line.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Complete => "complete",
@@ -40,17 +40,17 @@ impl Outcome {
         }
     }
 
-    /// Returns whether it judges the work; the others mean that there is no result.
+    /// Returns whether the outcome judges the work; the others mean that there is no result.
     pub fn judges(&self) -> bool {
         !matches!(self, Self::Blocked | Self::Skip | Self::Failed)
     }
 
-    /// Returns whether a completion with it has to name blockers.
+    /// Returns whether a completion with this outcome must name blockers.
     pub fn needs_blockers(&self) -> bool {
         matches!(self, Self::NeedsReview | Self::Blocked)
     }
 
-    /// Returns whether the word means this outcome: built-in words are exact, decisions have no case.
+    /// Returns whether the word means this outcome: built-in words are exact, decisions match in any case.
     pub fn is_meant_by(&self, word: &str) -> bool {
         match self {
             Self::Decision(decision) => decision.as_str().eq_ignore_ascii_case(word),
@@ -92,19 +92,19 @@ impl fmt::Display for Outcome {
 }
 
 words!(
-    /// Where a task stands.
+    /// The state of a task.
     Status, "a status", {
         /// It waits for an agent.
         Ready = "ready",
         /// An agent has it.
         InProgress = "in_progress",
-        /// It waits for something outside, or for a person.
+        /// It waits for a person, or for something external.
         Blocked = "blocked",
-        /// It went through all its gates.
+        /// It passed all its gates.
         Complete = "complete",
         /// It ended without reaching its goal.
         Failed = "failed",
-        /// A person called it off.
+        /// A person cancelled it.
         Cancelled = "cancelled",
     }
 );
@@ -116,29 +116,29 @@ impl Status {
     }
 }
 
-/// How a visit ended: what its completion said, or what ended it from outside.
+/// The way a visit ended: the outcome of its completion, or an end from outside.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Ending {
-    /// A completion said so.
+    /// A completion ended it.
     Completed(Outcome),
-    /// The task was called off.
+    /// The task was cancelled.
     Cancelled,
-    /// It took too long, and another role steps in.
+    /// The visit took too long, and another role steps in.
     Timeout,
     /// The gate left the workflow.
     Moved,
     /// A person with the right moved the task.
     Override,
-    /// A finished task was taken up again.
+    /// A finished task was reopened.
     Reopened,
 }
 
 impl Ending {
-    /// The endings that no completion said.
+    /// The endings without a completion.
     const FROM_OUTSIDE: &[Self] =
         &[Self::Cancelled, Self::Timeout, Self::Moved, Self::Override, Self::Reopened];
 
-    /// Returns the word that stands in the history's `outcome`.
+    /// Returns the word in the history's `outcome`.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Completed(outcome) => outcome.as_str(),

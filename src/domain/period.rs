@@ -1,4 +1,4 @@
-//! How long something takes, and how old something is.
+//! Lengths of time, and ages.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,15 +8,15 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Period(u64);
 
-/// Why a text is not a length of time.
+/// The reason why a text is not a length of time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PeriodFault {
-    /// It does not read as numbers with units.
+    /// It is not a sequence of numbers with units.
     #[error(
         "`{0}` is not a length of time; write a number and a unit of `s`, `m`, `h` or `d`, as in `45m`, `2h` or `1h30m`"
     )]
     Shape(String),
-    /// It is no time at all.
+    /// It is zero.
     #[error("`{0}` is no time at all; leave the field out for no limit")]
     Zero(String),
     /// It is longer than a hundred years.
@@ -27,7 +27,7 @@ pub enum PeriodFault {
 const LONGEST: u64 = 100 * 365 * 86_400;
 
 impl Period {
-    /// Returns the period of that many seconds; one second instead of none.
+    /// Returns the period of that many seconds, at least one.
     pub const fn of_seconds(seconds: u64) -> Self {
         Self(if seconds == 0 { 1 } else { seconds })
     }

@@ -1,4 +1,4 @@
-//! What people plan of a task: how urgent it is, when it is due, which milestone it belongs to, and its links.
+//! A person's plan of a task: its priority, due date, milestone and links.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ use super::words::words;
 /// A person's plan of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct TaskPlan {
-    /// The word in the file, which may be no priority.
+    /// The word in the file, which may not be a known priority.
     pub priority: Option<String>,
     pub due: Option<Due>,
     pub milestone: Option<String>,
@@ -21,7 +21,7 @@ pub struct TaskPlan {
 }
 
 words!(
-    /// How urgent a task is, the most urgent first.
+    /// The priority of a task, the most urgent first.
     Priority, "a priority", {
         /// Before everything else.
         Critical = "critical",
@@ -29,12 +29,12 @@ words!(
         High = "high",
         /// The usual.
         Medium = "medium",
-        /// When nothing else waits.
+        /// After everything else.
         Low = "low",
     }
 );
 
-/// When a task is due.
+/// The time a task is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
     /// At the end of that day, in the project's time zone.
@@ -42,7 +42,7 @@ pub enum Due {
     At(Timestamp),
 }
 
-/// A text that is no due date.
+/// A text that is not a due date.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{}` is not a due date; write a day, as in `2026-12-01`, or a time with its zone, as in `2026-12-01T10:00:00Z`", .0.escape_debug())]
 pub struct DueFault(String);
@@ -56,7 +56,7 @@ impl Due {
         }
     }
 
-    /// Returns whether it ends before that time, or before that day begins.
+    /// Returns whether the due time ends before that time, or before that day begins.
     pub fn is_before(self, limit: Self, zone: &TimeZone) -> bool {
         let begins = match limit {
             Self::At(at) => at,
@@ -69,7 +69,7 @@ impl Due {
     }
 }
 
-/// Returns the first moment of the day. A time zone may skip midnight: then the day begins later.
+/// Returns the first moment of the day. A time zone may skip midnight: the day then begins later.
 fn first_of(day: Date, zone: &TimeZone) -> Timestamp {
     day.to_zoned(zone.clone()).map_or(Timestamp::MAX, |first| first.timestamp())
 }

@@ -13,35 +13,35 @@ use super::{
     RemoteName, RoleId, Workflow, WorkflowName,
 };
 
-/// What project.yaml and `workflows/` say.
+/// The content of project.yaml and `workflows/`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Project {
-    /// What the project is called.
+    /// The name of the project.
     pub name: Option<String>,
     pub owner: Option<String>,
-    /// What its task ids begin with.
+    /// The beginning of its task ids.
     pub id_prefix: IdPrefix,
-    /// Whose days due dates mean.
+    /// The time zone of due dates.
     pub timezone: TimeZone,
-    /// Where new task files go.
+    /// The layout of new task files.
     pub layout: TaskLayout,
-    /// How tasks come to agents, where a role does not say otherwise.
+    /// The way tasks reach agents, unless a role sets another.
     pub hand_out: HandOut,
-    /// Whether the watcher commits people's edits of task files.
+    /// True if the watcher commits people's edits of task files.
     pub commit_edits: bool,
-    /// How it syncs with other clones.
+    /// The settings for syncing with other clones.
     pub git: Git,
-    /// Who is told of what.
+    /// The subscriptions to events.
     pub notify: Vec<Subscription>,
     pub workflows: Vec<Workflow>,
     /// The workflow of a task that names none.
     pub default_workflow: WorkflowName,
-    /// Whether the one workflow is the stand-in for a project without any (spec 1, 10.2): then every agent may complete.
+    /// True if the one workflow is the stand-in for a project without any (spec 1, 10.2): then every agent may complete.
     pub implicit_workflow: bool,
 }
 
 impl Project {
-    /// Returns how tasks of the role come to its agents.
+    /// Returns the way tasks of the role reach its agents.
     pub fn hand_out_policy(&self, role: &Role) -> HandOut {
         role.hand_out.unwrap_or(self.hand_out)
     }
@@ -53,7 +53,7 @@ impl Project {
 }
 
 words!(
-    /// Where new task files go.
+    /// The layout of new task files.
     TaskLayout, "a layout", {
         /// `tasks/AOF-abcde.md`
         Flat = "flat",
@@ -68,13 +68,13 @@ const EVERY: Period = Period::of_seconds(60);
 /// The settings for git.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Git {
-    /// Whether claims are confirmed by the remote, and the watcher syncs.
+    /// True if the remote confirms claims, and the watcher syncs.
     pub sync: bool,
-    /// The remote that the project is synced with; where nothing is said, the one that the branch follows.
+    /// The remote that the project syncs with; `None` means the remote that the branch follows.
     pub remote: Option<RemoteName>,
-    /// The branch that the project lives on, if not on the one that is checked out.
+    /// The branch of the project, if it is not the one that is checked out.
     pub branch: Option<BranchName>,
-    /// How often the watcher looks at the remote.
+    /// The interval at which the watcher checks the remote.
     pub every: Period,
 }
 
@@ -84,14 +84,14 @@ impl Default for Git {
     }
 }
 
-/// What somebody wants to be told, and how.
+/// A subscription: the events that a subscriber wants, and the channel for them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Subscription {
     pub on: On,
     pub channel: Channel,
 }
 
-/// What somebody wants to be told.
+/// The events that a subscriber wants.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum On {
     /// Events that concern the subscriber.
@@ -115,23 +115,23 @@ pub enum Channel {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Webhook {
     pub url: String,
-    /// The variable of the environment that has the secret which messages are signed with.
+    /// The environment variable with the secret that signs messages.
     pub secret_env: Option<String>,
-    /// What addresses its name may stand for.
+    /// The addresses that its host name may resolve to.
     pub reach: NetworkReach,
 }
 
-/// What addresses may be connected to.
+/// The addresses that connections may go to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum NetworkReach {
-    /// Those of the internet.
+    /// Addresses on the internet.
     Public,
-    /// Those of this machine and of its networks, too.
+    /// Addresses of this machine and its networks, too.
     Private,
 }
 
 impl Channel {
-    /// Returns its name in the outbox.
+    /// Returns the channel's name in the outbox.
     pub fn key(&self) -> ChannelKey {
         let said = match self {
             Self::Command(words) => json!({"command": words}),
@@ -152,10 +152,10 @@ impl fmt::Display for Channel {
     }
 }
 
-/// How many ids a message names.
+/// The number of ids that a message names.
 pub(crate) const FEW: usize = 5;
 
-/// Names a few of many.
+/// Joins the first few ids, with `...` if there are more.
 pub(crate) fn some(ids: &[&str]) -> String {
     let mut names = ids[..ids.len().min(FEW)].to_vec();
     if ids.len() > FEW {
@@ -197,7 +197,7 @@ pub enum ConfigPlace {
         gate: usize,
         /// The branch's place in the fork, from 0.
         branch: usize,
-        /// The outcome, as it is written, where it is about a route.
+        /// The outcome, as it is written, if the place is in a route.
         outcome: Option<Outcome>,
         field: &'static str,
     },
@@ -224,72 +224,72 @@ pub struct Org {
     pub passkey_origins: Vec<String>,
 }
 
-/// What agents do the work of a gate.
+/// The agents that do the work of a gate.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Role {
     pub description: Option<String>,
     /// Its agents; empty means that tasks stall.
     pub agents: Vec<AgentId>,
-    /// Whether only people may complete its gates.
+    /// True if only people may complete its gates.
     pub require_human: bool,
-    /// How its tasks come to its agents, where that is not the project's way.
+    /// The way its tasks reach its agents, if it differs from the project's.
     pub hand_out: Option<HandOut>,
-    /// How it is told of what concerns it.
+    /// The subscriptions to events that concern the role.
     pub notify: Vec<Subscription>,
 }
 
-/// What the register says of an agent.
+/// An agent's entry in the register.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Agent {
     pub name: Option<String>,
     pub description: Option<String>,
-    /// The author's address in commits, and how git's user is recognised as this agent.
+    /// The author's address in commits; git's user is recognised as this agent by it.
     pub email: Option<String>,
-    /// What it may do besides completing its own tasks.
+    /// Permissions besides completing its own tasks.
     pub may: Vec<Permission>,
-    /// How many tasks it may hold at once. By default, agents are handed one at a time and people none; work that an agent asks
-    /// for itself is not limited.
+    /// The number of tasks that it may hold at once. By default, hand-out gives an agent one at a time and a person none; work that
+    /// an agent asks for itself is not limited.
     pub max_tasks: Option<u32>,
-    /// How it is told of what concerns it.
+    /// The subscriptions to events that concern the agent.
     pub notify: Vec<Subscription>,
-    /// How it is started, where aof may start it.
+    /// The way to start it, if aof may start it.
     pub run: Option<Launch>,
-    /// The keys that it signs completions with: any of them. Empty means that it need not sign.
+    /// The keys that it signs completions with, any of them. Empty means that it need not sign.
     pub signing_keys: Vec<PublicKey>,
 }
 
 words!(
-    /// How tasks come to the agents of a role.
+    /// The way tasks reach the agents of a role.
     HandOut, "a way to hand out", {
         /// Agents ask for them.
         Ask = "ask",
-        /// To the agent that has the fewest.
+        /// Each goes to the agent that has the fewest.
         LeastLoaded = "least-loaded",
-        /// To one after the other.
+        /// Agents take turns.
         RoundRobin = "round-robin",
     }
 );
 
 words!(
-    /// What an agent may do that is otherwise for people (DESIGN section 8).
+    /// An operation that an agent may carry out although it is otherwise for people (DESIGN section 8).
     Permission, "a permission", {
         /// Create tasks.
         New = "new",
         /// Edit what people write in tasks.
         Edit = "edit",
-        /// Call tasks off.
+        /// Cancel tasks.
         Cancel = "cancel",
-        /// Set blocked tasks going again.
+        /// Unblock tasks.
         Unblock = "unblock",
-        /// Take finished tasks up again.
+        /// Reopen finished tasks.
         Reopen = "reopen",
         /// Move tasks against the workflow.
         Override = "override",
-        /// Hold tasks that others work at.
+        /// Hold tasks that others work on.
         Hold = "hold",
-        /// Give tasks to agents.
+        /// Assign tasks to agents.
         Assign = "assign",
     }
 );
@@ -308,7 +308,7 @@ impl Org {
         self.roles.iter().filter(move |(_, role)| role.agents.contains(agent)).map(|(id, _)| id)
     }
 
-    /// Returns what the register says of the agent.
+    /// Returns the agent's entry in the register.
     pub fn agent(&self, id: &AgentId) -> Option<&Agent> {
         self.agents.as_ref()?.get(id)
     }
@@ -323,8 +323,8 @@ impl Org {
         self.agents.as_ref().is_none_or(|agents| agents.contains_key(id))
     }
 
-    /// Returns how many tasks the agent may have by hand-out, including those it holds; 0 if it is unknown, or a person without a
-    /// limit of their own.
+    /// Returns the number of tasks that hand-out may give the agent, including those it holds; 0 if it is unknown, or a person
+    /// without a limit of their own.
     pub fn room(&self, id: &AgentId) -> u32 {
         let usual = u32::from(!id.is_human());
         if self.is_registered(id) {
@@ -343,7 +343,7 @@ impl Org {
         all
     }
 
-    /// Returns the agent with that email: as org.yaml says, else a program by the address that aof makes of its id.
+    /// Returns the agent with that email: the one that org.yaml names, otherwise a program by the address that aof makes of its id.
     pub fn agent_by_email(&self, email: &str) -> Option<AgentId> {
         let mut known = self.agents.iter().flatten();
         let known = known.find(|(_, agent)| agent.email.as_deref() == Some(email));
@@ -357,7 +357,7 @@ impl Org {
         known.unwrap_or_else(|| format!("{agent}{NO_EMAIL}"))
     }
 
-    /// Returns the first agent of the roles, then of the register, that is no person.
+    /// Returns the first agent of the roles, then of the register, that is not a person.
     pub fn first_program(&self) -> Option<&AgentId> {
         let of_roles = self.roles.iter().flat_map(|(_, role)| &role.agents);
         let mut all = of_roles.chain(self.agents.iter().flat_map(BTreeMap::keys));

@@ -1,5 +1,5 @@
-//! Public keys and signatures as OpenSSH writes them (RFC 4253, RFC 5656, RFC 8332, and its `PROTOCOL.sshsig` and `PROTOCOL.u2f`):
-//! read strictly, so that there is one way to write each. Whether a signature holds is the engine's to say.
+//! Public keys and signatures as OpenSSH writes them (RFC 4253, RFC 5656, RFC 8332, and its `PROTOCOL.sshsig` and `PROTOCOL.u2f`).
+//! Parsing is strict, so that each has one form. The engine decides whether a signature is valid.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ use crate::domain::words::words;
 
 pub(crate) mod trusted_keys;
 
-/// Why a text is no key or no signature.
+/// The reason why a text is not a key or not a signature.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{problem}; {fix}")]
 pub struct SshFault {
@@ -27,7 +27,7 @@ impl SshFault {
     }
 }
 
-/// What is left to read.
+/// The bytes that are left to read.
 pub(crate) struct Wire<'b>(&'b [u8]);
 
 impl<'b> Wire<'b> {
@@ -35,7 +35,7 @@ impl<'b> Wire<'b> {
         Self(bytes)
     }
 
-    /// Takes so many bytes.
+    /// Takes that many bytes.
     pub(crate) fn take(&mut self, count: usize) -> Option<&'b [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
@@ -58,7 +58,7 @@ impl<'b> Wire<'b> {
         std::str::from_utf8(self.bytes()?).ok()
     }
 
-    /// Takes a number of any length that is greater than 0, as the one form there is of it; without the zero that says it is positive.
+    /// Takes a number of any length greater than 0, in its only valid form; without the zero byte that marks it as positive.
     pub(crate) fn large(&mut self) -> Option<&'b [u8]> {
         let bytes = self.bytes()?;
         match bytes {
@@ -81,7 +81,7 @@ const KEY_LIMIT: usize = 16 * 1024;
 const RSA_BITS: std::ops::RangeInclusive<usize> = 2048..=8192;
 
 const LINE: &str = "write the line of its `.pub` file, as in `ssh-ed25519 AAAA.. ann@laptop`";
-/// What a key signs by.
+/// The algorithm that a key signs by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyAlgorithm {
     Ed25519,
@@ -90,12 +90,12 @@ pub(crate) enum KeyAlgorithm {
     Rsa,
 }
 
-/// The type of a key on a hardware token or in a browser's keeping.
+/// The type of a key that is on a hardware token or kept by a browser.
 const PASSKEY: &str = "sk-ecdsa-sha2-nistp256@openssh.com";
-/// The type of a signature that a browser had made with such a key.
+/// The type of a signature that a browser made with such a key.
 const PASSKEY_SCHEME: &str = "webauthn-sk-ecdsa-sha2-nistp256@openssh.com";
 
-/// The types of keys that are checked: what each is called, and whether the key is on a hardware token.
+/// The types of keys that are checked: the name of each, and whether the key is on a hardware token.
 const TYPES: [(&str, KeyAlgorithm, bool); 6] = [
     ("ssh-ed25519", KeyAlgorithm::Ed25519, false),
     ("sk-ssh-ed25519@openssh.com", KeyAlgorithm::Ed25519, true),
@@ -106,7 +106,7 @@ const TYPES: [(&str, KeyAlgorithm, bool); 6] = [
 ];
 
 impl KeyAlgorithm {
-    /// Returns how many bytes a coordinate of its curve has.
+    /// Returns the number of bytes of a coordinate on its curve.
     pub(crate) const fn width(self) -> usize {
         if matches!(self, Self::P384) { 48 } else { 32 }
     }
@@ -118,34 +118,35 @@ pub struct PublicKey {
     blob: Vec<u8>,
     kind: &'static str,
     pub(crate) algorithm: KeyAlgorithm,
-    /// The point; of RSA the modulus, without leading zeros.
+    /// The point; for RSA the modulus, without leading zeros.
     pub(crate) point: Vec<u8>,
-    /// Of RSA the exponent.
+    /// For RSA the exponent.
     pub(crate) exponent: Vec<u8>,
-    /// What a hardware token signs for, where the key is on one.
+    /// The application that a hardware token signs for, if the key is on one.
     pub(crate) application: Option<Vec<u8>>,
     comment: String,
 }
 
 impl PublicKey {
-    /// Returns its type, as in `ssh-ed25519`.
+    /// Returns the key's type, as in `ssh-ed25519`.
     pub const fn kind(&self) -> &'static str {
         self.kind
     }
 
-    /// Returns what its owner calls it.
+    /// Returns the owner's name for the key.
     pub fn comment(&self) -> &str {
         &self.comment
     }
 
-    /// Returns the id by which a browser finds it, where it is a passkey for pages of that host: its comment is `passkey:ID` then.
+    /// Returns the id by which a browser finds the key, if it is a passkey for pages of that host: its comment is then
+    /// `passkey:ID`.
     pub fn passkey_of(&self, host: &str) -> Option<&str> {
         self.comment.strip_prefix("passkey:").filter(|_| {
             self.kind == PASSKEY && self.application.as_deref() == Some(host.as_bytes())
         })
     }
 
-    /// Returns what `ssh-keygen -l` shows of it, as in `SHA256:..`.
+    /// Returns the key's fingerprint as `ssh-keygen -l` shows it: `SHA256:..`.
     pub fn fingerprint(&self) -> String {
         format!("SHA256:{}", BASE64_STANDARD_NO_PAD.encode(Sha256::digest(&self.blob)))
     }
@@ -266,11 +267,11 @@ impl Eq for PublicKey {}
 
 /// The longest signature that is read, in characters.
 const SIGNATURE_LIMIT: usize = 32 * 1024;
-/// What every signature begins with, and what is signed.
+/// The beginning of every signature, and of the bytes that are signed.
 const MAGIC: &[u8] = b"SSHSIG";
 const BEGIN: &str = "-----BEGIN SSH SIGNATURE-----";
 const END: &str = "-----END SSH SIGNATURE-----";
-/// How long OpenSSH's lines are.
+/// The length of OpenSSH's lines.
 const WIDTH: usize = 70;
 const FIX: &str = "give the whole of what `ssh-keygen -Y sign -n aof` writes, from its `BEGIN` line to its `END` line";
 
@@ -278,7 +279,7 @@ const FIX: &str = "give the whole of what `ssh-keygen -Y sign -n aof` writes, fr
 #[derive(Clone)]
 pub struct SshSignature(Box<Parts>);
 
-/// What it says of itself; larger than all that a completion says besides.
+/// The parts of a signature; larger than the rest of a completion, hence boxed.
 #[derive(Clone)]
 struct Parts {
     blob: Vec<u8>,
@@ -289,7 +290,7 @@ struct Parts {
 }
 
 words!(
-    /// The hash of what is signed.
+    /// The hash algorithm for the signed text.
     HashName, "a hash of signatures", {
         /// SHA-256
         Sha256 = "sha256",
@@ -298,25 +299,26 @@ words!(
     }
 );
 
-/// The signature as such.
+/// The signature proper, with the data of a hardware token or a browser.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scheme {
-    /// What the key signed: Ed25519, RSA by PKCS#1, or ECDSA as its two numbers, one behind the other.
+    /// The signature's bytes: Ed25519, RSA by PKCS#1, or for ECDSA its two numbers, one after the other.
     pub bytes: Vec<u8>,
     /// The hash that RSA signs.
     pub rsa_hash: HashName,
-    /// What a hardware token says of its owner, whether it was touched, and how often it has signed.
+    /// The flags and the counter of a hardware token: whether its owner was verified, whether it was touched, and how often it has
+    /// signed.
     pub token: Option<(u8, u32)>,
-    /// What a browser signed for, where the key is a passkey.
+    /// The data that a browser signed, if the key is a passkey.
     pub passkey: Option<Passkey>,
 }
 
-/// What a browser had a passkey sign (W3C Web Authentication, section 5.8.1; OpenSSH's `PROTOCOL.u2f`).
+/// The data that a browser had a passkey sign (W3C Web Authentication, section 5.8.1; OpenSSH's `PROTOCOL.u2f`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Passkey {
     /// The page that asked, as in `http://localhost:7420`.
     pub origin: String,
-    /// The JSON that was signed: it names the page, and has what is signed as its challenge.
+    /// The JSON that was signed: it names the page, and has the signed bytes as its challenge.
     pub client_data: String,
 }
 
@@ -336,27 +338,27 @@ impl Passkey {
 }
 
 impl SshSignature {
-    /// Returns the key that it says it was made with.
+    /// Returns the key that the signature names as its own.
     pub fn key(&self) -> &PublicKey {
         &self.0.key
     }
 
-    /// Returns what it was made for.
+    /// Returns the purpose that the signature was made for.
     pub fn namespace(&self) -> &str {
         &self.0.namespace
     }
 
-    /// Returns the hash of what is signed.
+    /// Returns the hash algorithm for the signed text.
     pub fn hash(&self) -> HashName {
         self.0.hash
     }
 
-    /// Returns the signature as such.
+    /// Returns the signature proper.
     pub fn scheme(&self) -> &Scheme {
         &self.0.scheme
     }
 
-    /// Returns the bytes that the key signed, where this is the digest of the text.
+    /// Returns the bytes that the key signed, given the digest of the text.
     pub fn signed(&self, digest: &[u8]) -> Vec<u8> {
         let mut signed = MAGIC.to_vec();
         for part in [self.0.namespace.as_bytes(), b"", self.0.hash.as_str().as_bytes(), digest] {
@@ -412,7 +414,7 @@ fn scheme(key: &PublicKey, bytes: &[u8]) -> Option<Scheme> {
     };
     let passkey = if is_passkey {
         let (origin, client_data) = (wire.text()?.to_owned(), wire.text()?.to_owned());
-        // Nothing asks for extensions.
+        // aof asks for no extensions.
         wire.bytes().filter(|extensions| extensions.is_empty())?;
         Some(Passkey { origin, client_data })
     } else {
@@ -428,13 +430,13 @@ const fn rsa_hash_name(hash: HashName) -> &'static str {
     }
 }
 
-/// Returns the number with zeros before it; nothing if it is longer than that.
+/// Returns the number with leading zeros; `None` if it is longer than the width.
 fn padded(number: &[u8], width: usize) -> Option<Vec<u8>> {
     let zeros = width.checked_sub(number.len())?;
     Some([vec![0; zeros], number.to_vec()].concat())
 }
 
-/// Armored, or its base64 alone.
+/// Parses an armored signature, or its base64 alone.
 impl FromStr for SshSignature {
     type Err = SshFault;
 

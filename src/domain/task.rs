@@ -1,4 +1,4 @@
-//! A task: what people wrote of it, its open visit, and its history of ended visits.
+//! A task: the fields that people write, its open visit, and its history of ended visits.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,35 +14,35 @@ use super::{
     SshSignature, Stamp, Station, Status, TaskId, TaskPlan, Ticket, Verdict, WorkflowName,
 };
 
-/// A task as its file says it. Serialized, it has neither its history, nor what a review wants, nor free JSON: the cache's
-/// format has no place for that.
+/// A task as its file records it. When serialized, it has no history, no review context and no free JSON: the cache's format has no
+/// place for them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Task {
-    /// Its id; the file is named after it.
+    /// The id; the file is named after it.
     pub id: TaskId,
     pub title: String,
-    /// What is to be done, in short; the body says it at length.
+    /// The work to do, in short; the body describes it at length.
     pub description: Option<String>,
     pub status: Status,
     #[serde(with = "nanosecond::required")]
     pub created: Timestamp,
-    /// The agent that created it; absent where a person did.
+    /// The agent that created it; absent if a person did.
     pub created_by: Option<AgentId>,
-    /// When the engine last changed it.
+    /// The time of the engine's last change.
     #[serde(with = "nanosecond::required")]
     pub updated: Timestamp,
-    /// Which workflow it follows, and whose it is.
+    /// The workflow that the task follows, and its role and agent.
     pub routing: Routing,
     /// The open visit; absent in a task that has ended, and in one that has not been adopted yet.
     pub gate: Option<OpenVisit>,
     /// The visits that have ended, oldest first.
     #[serde(skip)]
     pub history: Vec<Visit>,
-    /// The requests of the last rejection, until the gate that sent the task back passes it.
+    /// The requests of the last rejection. They stay until the gate that sent the task back passes it.
     #[serde(skip)]
     pub review: Option<ReviewContext>,
     pub blockers: Vec<String>,
-    /// What the task started with, and each gate's latest outputs under the gate's name.
+    /// The values that the task started with, and each gate's latest outputs under the gate's name.
     #[serde(skip)]
     pub context: Map,
     /// The hash of the workflow that last moved it.
@@ -80,7 +80,7 @@ impl Task {
         Ticket { branch: branch.cloned(), ..self.ticket() }
     }
 
-    /// Returns the branches of the open visit; none but at a fork.
+    /// Returns the branches of the open visit; empty except at a fork.
     pub fn branches(&self) -> impl Iterator<Item = &OpenBranch> {
         self.gate.iter().flat_map(|open| &open.branches)
     }
@@ -99,12 +99,12 @@ impl Task {
         holders.any(|holder| holder.as_ref() == Some(agent))
     }
 
-    /// Returns whether somebody said how urgent it is.
+    /// Returns whether the file states a priority.
     pub fn states_priority(&self) -> bool {
         self.plan.priority.is_some() || self.metadata.contains_key("priority")
     }
 
-    /// Returns `priority`, or `metadata.priority` where that is absent; absent or foreign words count as medium.
+    /// Returns `priority`, or `metadata.priority` if that is absent; absent or foreign words count as medium.
     pub fn priority(&self) -> Priority {
         let of_metadata = || self.metadata.get("priority")?.as_str();
         self.plan
@@ -123,15 +123,15 @@ impl Task {
     }
 }
 
-/// Which workflow a task follows, and whose it is.
+/// The workflow that a task follows, and its role and agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Routing {
     pub workflow: WorkflowName,
-    /// The role of the open visit's gate; absent when no visit is open, and at a fork, where it is the branches'.
+    /// The role of the open visit's gate; absent if no visit is open, and at a fork, where each branch has a role.
     pub role: Option<RoleId>,
-    /// Who has claimed the task.
+    /// The agent that has claimed the task.
     pub agent: Option<AgentId>,
-    /// When it was claimed, or the claim last renewed.
+    /// The time of the claim, or of its last renewal.
     #[serde(with = "nanosecond::optional")]
     pub claimed: Option<Timestamp>,
     /// The agent whose claim expired in this visit.
@@ -139,7 +139,7 @@ pub struct Routing {
 }
 
 impl Routing {
-    /// Returns the routing of a task of that workflow that stands nowhere.
+    /// Returns the routing of a task in that workflow that is at no gate.
     pub fn of(workflow: WorkflowName) -> Self {
         Self { workflow, role: None, agent: None, claimed: None, lost: None }
     }
@@ -149,7 +149,7 @@ impl Routing {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenVisit {
     pub current: GateId,
-    /// When the task came to it.
+    /// The time when the task entered the gate.
     #[serde(with = "nanosecond::required")]
     pub entered: Timestamp,
     /// The length of the history when the visit opened: a visit's number. It stays while branches of a fork are open.
@@ -158,20 +158,20 @@ pub struct OpenVisit {
     pub item: Option<LoopItem>,
     /// The role that this visit belongs to in place of the gate's.
     pub escalated: Option<RoleId>,
-    /// When it was last set going again: time limits count from then on.
+    /// The time when the visit was last unblocked: time limits count from then on.
     pub resumed: Option<Timestamp>,
-    /// What the person said who set it going again.
+    /// The answer of the person who unblocked it.
     pub answer: Option<String>,
-    /// When its time limit last ran out, where nobody steps in for that.
+    /// The time when its time limit last ran out, if no role steps in for that.
     pub overdue: Option<Timestamp>,
-    /// When a person put it on hold; nothing can be completed meanwhile.
+    /// The time when a person put it on hold; nothing can be completed meanwhile.
     pub held: Option<Timestamp>,
-    /// The branches, where the gate is a fork; in the order of the workflow when it opened.
+    /// The branches, if the gate is a fork, in the order of the workflow when it opened.
     pub branches: Vec<OpenBranch>,
 }
 
 impl OpenVisit {
-    /// Returns the visit of a gate that begins then, as the history's entry of that number.
+    /// Returns the visit of a gate that begins then, with that number.
     pub fn at(current: GateId, entered: Timestamp, visit: usize) -> Self {
         Self {
             current,
@@ -187,7 +187,7 @@ impl OpenVisit {
         }
     }
 
-    /// Returns since when it is overdue; setting it going again starts its time anew.
+    /// Returns the time since which the visit is overdue. Unblocking restarts its time limit.
     pub fn overdue_since(&self) -> Option<Timestamp> {
         unless_resumed(self.overdue, self.resumed)
     }
@@ -203,18 +203,18 @@ impl OpenVisit {
 pub struct OpenBranch {
     pub id: GateId,
     pub role: RoleId,
-    /// The role that it belongs to in place of its own: `role` is this one then.
+    /// The role that the branch belongs to in place of its own; `role` is then this one.
     pub escalated: Option<RoleId>,
     pub agent: Option<AgentId>,
-    /// When it was claimed, or the claim last renewed.
+    /// The time of the claim, or of its last renewal.
     pub claimed: Option<Timestamp>,
     /// The agent whose claim expired.
     pub lost: Option<AgentId>,
-    /// When it was last set going again: time limits count from then on.
+    /// The time when the branch was last unblocked: time limits count from then on.
     pub resumed: Option<Timestamp>,
-    /// What the person said who set it going again.
+    /// The answer of the person who unblocked it.
     pub answer: Option<String>,
-    /// When its time limit last ran out, where nobody steps in for that.
+    /// The time when its time limit last ran out, if no role steps in for that.
     pub overdue: Option<Timestamp>,
     pub status: BranchStatus,
     pub blockers: Vec<String>,
@@ -238,7 +238,7 @@ impl OpenBranch {
         }
     }
 
-    /// Returns since when it is overdue.
+    /// Returns the time since which the branch is overdue.
     pub fn overdue_since(&self) -> Option<Timestamp> {
         unless_resumed(self.overdue, self.resumed)
     }
@@ -249,17 +249,17 @@ fn unless_resumed(overdue: Option<Timestamp>, resumed: Option<Timestamp>) -> Opt
 }
 
 words!(
-    /// How far a branch of an open fork is.
+    /// The state of a branch of an open fork.
     BranchStatus, "a branch's status", {
         /// It waits for an agent.
         Ready = "ready",
         /// An agent has it.
         InProgress = "in_progress",
-        /// It waits for something outside.
+        /// It waits for something external.
         Blocked = "blocked",
         /// It has passed the task.
         Complete = "complete",
-        /// It wants something mended.
+        /// It wants something fixed.
         Rejected = "rejected",
         /// It does not apply.
         Skipped = "skipped",
@@ -267,7 +267,7 @@ words!(
 );
 
 impl BranchStatus {
-    /// Returns whether somebody may still say something there.
+    /// Returns whether the branch still accepts a completion.
     pub fn is_open(self) -> bool {
         matches!(self, Self::Ready | Self::InProgress | Self::Blocked)
     }
@@ -279,7 +279,7 @@ pub struct ReviewContext {
     /// The gate that sent the task back.
     pub from_gate: GateId,
     pub from_agent: Option<AgentId>,
-    /// The role of the rejecting agent; `None` if nobody decided.
+    /// The role of the rejecting agent; `None` if no agent decided.
     pub from_role: Option<RoleId>,
     pub timestamp: Timestamp,
     pub blockers: Vec<String>,
@@ -294,7 +294,7 @@ pub struct Work {
     /// The gate of that visit, or the branch.
     pub gate: Station,
     pub agent: Option<AgentId>,
-    /// When it was handed in.
+    /// The time when it was handed in.
     pub at: Timestamp,
     /// The text, as it came.
     pub text: String,
@@ -312,17 +312,17 @@ pub struct LostDependency {
 }
 
 words!(
-    /// How a task ended that is not complete.
+    /// The way a task ended without being complete.
     Loss, "a loss", {
         /// It has failed.
         Failed = "has failed",
-        /// It was called off.
+        /// It was cancelled.
         Cancelled = "was cancelled",
     }
 );
 
 impl LostDependency {
-    /// Returns the loss of a task in that state, if it is one. The first line of `why` is its reason.
+    /// Returns the loss of a task in that state; `None` if the state is not a loss. The first line of `why` is its reason.
     pub fn of(task: TaskId, status: Status, why: &str) -> Option<Self> {
         let how = match status {
             Status::Failed => Loss::Failed,
@@ -345,7 +345,7 @@ impl LostDependency {
         (lost.to_string() == blocker).then_some(lost)
     }
 
-    /// Returns the task that is lost.
+    /// Returns the task that was lost.
     pub fn task(&self) -> &TaskId {
         &self.task
     }
@@ -363,49 +363,49 @@ impl fmt::Display for LostDependency {
 pub struct Visit {
     /// The gate that was visited.
     pub gate: GateId,
-    /// The branch of it, where it is a fork and a completion was one branch's.
+    /// The branch of the fork whose completion this is, if it is one branch's.
     pub branch: Option<GateId>,
     /// The branch's verdict; set if `branch` is.
     pub verdict: Option<Verdict>,
-    /// How the branches joined, on the entry that closes their fork.
+    /// The result of the join, on the entry that closes the fork.
     pub join: Option<Join>,
-    /// Branches that nobody had finished when their fork was left.
+    /// Branches that were unfinished when the task left their fork.
     pub unfinished: Vec<GateId>,
     /// The item of a loop that the visit was about.
     pub item: Option<LoopItem>,
-    /// The role that the visit belonged to; absent at a gate that decides by itself.
+    /// The role of the visit; absent at a gate that decides by itself.
     pub role: Option<RoleId>,
-    /// Who ended the visit; absent when nobody in org.yaml did.
+    /// The agent that ended the visit; absent if none in org.yaml did.
     pub agent: Option<AgentId>,
     pub entered: Timestamp,
-    /// When it ended; never before `entered`.
+    /// The end of the visit; never before `entered`.
     pub exited: Timestamp,
-    /// When its time limit ran out, where nobody stepped in for that.
+    /// The time when its time limit ran out, if no role stepped in for that.
     pub overdue: Option<Timestamp>,
     pub outcome: Ending,
-    /// What the agent says it did.
+    /// The agent's summary of its work.
     pub summary: String,
-    /// What blocks the work, or has to be fixed.
+    /// The things that block the work or must be fixed.
     pub blockers: Vec<String>,
-    /// What a reviewer adds for whoever mends it.
+    /// A reviewer's notes for the agent that fixes the work.
     pub rejection_notes: Option<String>,
-    /// Where the task went; absent when it was called off, and when other branches of the fork are still open.
+    /// The destination of the task; absent if the task was cancelled, or other branches of the fork are still open.
     pub to: Option<Destination>,
     /// The item of a loop that the next visit is about.
     pub to_item: Option<LoopItem>,
     /// The number of the round that begins there, from 2.
     pub round: Option<u32>,
-    /// Gates that were passed over on the way: their condition did not hold, or the route led past them.
+    /// Gates that were skipped on the way: their condition did not hold, or the route led past them.
     pub skipped: Vec<GateId>,
-    /// Gates whose outputs the context forgot on the way.
+    /// Gates whose outputs were removed from the context on the way.
     pub cleared: Vec<GateId>,
-    /// The role that the next visit belongs to in place of its gate's: the task was sent back too often.
+    /// The role of the next visit in place of its gate's, since the task was sent back too often.
     pub escalated_to: Option<RoleId>,
-    /// How often a backward route has now entered `to` since a person last reset the count.
+    /// The number of times that a backward route has entered `to` since a person last reset the count.
     pub retry: Option<u32>,
-    /// What the gate hands on.
+    /// The values that the gate hands on.
     pub outputs: Map,
-    /// What the agent adds for the record.
+    /// The agent's additions to the record.
     pub metadata: Map,
     /// The states of the children when the task passed a gate that waits for them.
     pub children: BTreeMap<TaskId, Status>,
@@ -420,7 +420,7 @@ pub struct Visit {
 }
 
 impl Visit {
-    /// Returns where it was: the gate, or the branch of it.
+    /// Returns the place of the visit: the gate, or the branch of it.
     pub fn station(&self) -> Station {
         Station { gate: self.gate.clone(), branch: self.branch.clone() }
     }
@@ -462,7 +462,7 @@ impl Visit {
 }
 
 words!(
-    /// How the branches of a fork joined.
+    /// The result of a fork's branches.
     Join, "a join", {
         /// Enough of them passed the task.
         Passed = "passed",
@@ -471,21 +471,21 @@ words!(
     }
 );
 
-/// Where an ended visit led.
+/// The destination of a task after a visit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Destination {
-    /// To that gate, which may be the same one.
+    /// A gate, which may be the same one.
     Gate(GateId),
-    /// To the end: the task is complete.
+    /// The end: the task is complete.
     End,
-    /// To the end: the task is called off.
+    /// The end: the task is cancelled.
     Cancelled,
-    /// To the end: the task has failed.
+    /// The end: the task has failed.
     Fail,
 }
 
 impl Destination {
-    /// Returns how people call it: a gate by its name, an end by what it makes of the task.
+    /// Returns the name for people: the gate's, or the state of the task at an end.
     pub fn noun(&self) -> &str {
         match self {
             Self::Gate(gate) => gate.as_str(),

@@ -1,15 +1,15 @@
-//! Closed sets of words, how they serialize, and the known word that a mistyped one is closest to.
+//! Closed sets of words, their serialization, and the closest known word to a mistyped one.
 
 use std::borrow::Cow;
 
 use unicode_normalization::UnicodeNormalization;
 pub(crate) use unicode_normalization::char::is_combining_mark;
 
-/// A word that is none of its kind; `known` lists those that are.
+/// A word that is not in its set; `known` lists the words that are.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not {kind}; known: {}", .known.join(", "))]
 pub struct Unknown {
-    /// What was wanted, with its article.
+    /// The expected kind, with its article.
     pub kind: &'static str,
     pub text: String,
     pub known: Vec<&'static str>,
@@ -29,7 +29,7 @@ macro_rules! words {
             /// All of them, in the order of the definition.
             pub const ALL: &[Self] = &[$(Self::$variant),+];
 
-            /// Returns the word that stands for it in files and on the command line.
+            /// Returns the word in files and on the command line.
             pub const fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word),+
@@ -83,13 +83,13 @@ macro_rules! serialize_as_text {
 pub(crate) use serialize_as_text;
 
 words!(
-    /// How bad it is; the worst last.
+    /// The severity of a fault, the worst last.
     Severity, "a severity", {
         /// Worth knowing.
         Note = "note",
-        /// Somebody will be surprised.
+        /// The result may surprise people.
         Warning = "warning",
-        /// It cannot come into force.
+        /// The file cannot come into force.
         Error = "error",
     }
 );
@@ -107,7 +107,7 @@ pub fn nearest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// Returns the text with each letter and its accents as one character where there is one: a Mac writes `é` as two.
+/// Returns the text with each letter and its accents as one character if that exists: a Mac writes `é` as two.
 pub(crate) fn composed(text: &str) -> Cow<'_, str> {
     if text.is_ascii() { text.into() } else { text.nfc().collect() }
 }
@@ -117,7 +117,7 @@ pub(crate) fn without_accents(text: &str) -> String {
     text.nfd().filter(|c| !matches!(c, '\u{300}'..='\u{36f}')).nfc().collect()
 }
 
-/// Returns the question whether the nearest candidate was meant, if one is near enough.
+/// Returns the question "did you mean ..." with the nearest candidate, if one is near enough.
 pub fn did_you_mean<'a>(
     text: &str,
     candidates: impl IntoIterator<Item = &'a str>,

@@ -1,6 +1,6 @@
 //! Reads the acceptance tests of a task: `tests` in its frontmatter, or a file of tests.
 //!
-//! Faults here are a person's to mend, and never keep a task from being read.
+//! Faults here are for a person to fix; the task can be read all the same.
 
 use super::config::decode::{Faults, FieldReader, parse_key, parse_node, text_of};
 
@@ -74,7 +74,7 @@ fn read_test(node: &Node<'_>, faults: &Faults) -> Option<AcceptanceTest> {
     Some(AcceptanceTest { given, when, then: then.flatten().unwrap_or_default(), timeout })
 }
 
-/// Returns the request that a text names, as in `POST /api/protected`; `None` if it says anything else.
+/// Returns the request that a text names, as in `POST /api/protected`; `None` for any other text.
 fn request_line(text: &str) -> Option<TestAction> {
     let (method, path) = text.trim().split_once(' ')?;
     let method = method.to_ascii_uppercase().parse().ok()?;
@@ -83,7 +83,7 @@ fn request_line(text: &str) -> Option<TestAction> {
     Some(TestAction::Request(TestRequest { method, path, headers: Vec::new(), body: None }))
 }
 
-/// Reads what a test does. A text is for people, unless it is a request.
+/// Reads the action of a test. A text is for people, unless it is a request.
 fn read_action(node: &Node<'_>, faults: &Faults) -> Option<TestAction> {
     if !matches!(node.kind, NodeKind::Mapping(_)) {
         return parse_node(node, "`when` is a text, a request or a command", faults)
@@ -134,7 +134,7 @@ fn read_path(node: &Node<'_>, faults: &Faults) -> Option<String> {
     None
 }
 
-/// Returns what is wrong with the path of a request, and what to do.
+/// Returns the fault in the path of a request, and the fix.
 fn path_fault(path: &str) -> Option<(&'static str, &'static str)> {
     let decoded = path.to_ascii_lowercase().replace("%2e", ".").replace("%2f", "/");
     let place = decoded.split(['?', '#']).next().unwrap_or_default();
@@ -176,7 +176,7 @@ fn read_headers(node: &Node<'_>, faults: &Faults) -> Vec<(String, String)> {
     headers
 }
 
-/// Reads what is expected. Each expectation must be about what the test does.
+/// Reads the expectations. Each must fit the action of the test.
 fn read_expected(node: &Node<'_>, when: Option<&TestAction>, faults: &Faults) -> Option<Expected> {
     let fields = FieldReader::of(node, "`then`", faults)?;
     let expected = Expected {

@@ -1,4 +1,4 @@
-//! The `allowed_signers` files of OpenSSH, which git reads, too: one key a line, whose it is, and what it is trusted with.
+//! The `allowed_signers` files of OpenSSH, which git reads, too: one key per line, with its owners and the uses it is trusted for.
 
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -6,14 +6,14 @@ use jiff::tz::TimeZone;
 use crate::domain::ssh::trusted_keys::{TrustedKey, TrustedKeys};
 use crate::domain::{PublicKey, Timestamp};
 
-/// What is wrong with a line of such a file.
+/// A fault in a line of such a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LineFault {
     pub line: usize,
     pub problem: String,
 }
 
-/// Returns what the file trusts, or everything that is wrong with it.
+/// Returns the keys that the file trusts, or all its faults.
 pub(crate) fn parse(text: &str) -> Result<TrustedKeys, Vec<LineFault>> {
     let mut keys = TrustedKeys::default();
     let mut faults = Vec::new();
@@ -71,11 +71,11 @@ fn read(line: &str) -> Result<TrustedKey, String> {
             return Err("no key stands behind the options".to_owned());
         }
         if is_authority {
-            // Certificates are not checked here, so it vouches for nothing.
+            // aof checks no certificates, so the line trusts no key.
             return Ok(trusted);
         }
     }
-    // A key of a type that is not checked here may still be good for others.
+    // A key of a type that aof does not check may still be good for other programs.
     trusted.key = match rest.parse::<PublicKey>() {
         Ok(key) => Some(key),
         Err(_) if !is_checked(rest) => None,
@@ -106,7 +106,7 @@ fn word(text: &str) -> Result<(String, &str), String> {
     Err("a line has a name, and a key behind it".to_owned())
 }
 
-/// Splits options at the commas that no quotes hold.
+/// Splits options at the commas outside quotes.
 fn split(options: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut quoted = false;
@@ -128,7 +128,7 @@ fn list(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Reads `YYYYMMDD` or `YYYYMMDDHHMM[SS]`, with or without `Z`: in UTC, so that every machine means the same.
+/// Reads `YYYYMMDD` or `YYYYMMDDHHMM[SS]`, with or without `Z`: in UTC, so that every machine reads the same time.
 fn time(text: &str) -> Result<Timestamp, String> {
     let digits = text.strip_suffix('Z').unwrap_or(text);
     let whole = format!("{digits:0<14}");

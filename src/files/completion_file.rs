@@ -24,7 +24,7 @@ pub enum Syntax {
 }
 
 impl Syntax {
-    /// Returns the syntax that a file name's suffix stands for.
+    /// Returns the syntax for a file name's suffix.
     pub fn of(name: &str) -> Option<Self> {
         // Some systems write suffixes in upper case.
         match name.rsplit_once('.')?.1.to_ascii_lowercase().as_str() {
@@ -90,9 +90,9 @@ pub struct Answer {
     pub agent: Option<AgentId>,
     /// Its completion id, if it has one.
     pub id: Option<CompletionId>,
-    /// What it says; its outputs include `$status`.
+    /// The content; its outputs include `$status`.
     pub content: CompletionContent,
-    /// A signature of the entry that comes of it.
+    /// A signature of the entry that the completion becomes.
     pub signature: Option<SshSignature>,
 }
 
@@ -110,7 +110,7 @@ impl Answer {
     }
 }
 
-/// Parses an answer; fails with all faults. JSON, Markdown and YAML are told apart by their beginning.
+/// Parses an answer; fails with all faults. JSON, Markdown and YAML are distinguished by their beginning.
 pub fn answer(bytes: &[u8]) -> Result<Answer, Vec<Fault>> {
     let text = utf8(bytes)?;
     let start = text.trim_start();
@@ -155,7 +155,7 @@ fn utf8(bytes: &[u8]) -> Result<&str, Vec<Fault>> {
     Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
-/// Returns the frontmatter of a text, if it begins with some: the fields, or why they cannot be read.
+/// Returns the frontmatter of a text, if it begins with some: the fields, or the reason why they cannot be read.
 pub fn front_of(text: &str) -> Option<ReplyFields> {
     let blank = text.len() - text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']).len();
     let start = text[..blank].rfind('\n').map_or(0, |at| at + 1);
@@ -187,7 +187,7 @@ fn fields(node: &Node<'_>, body: Option<&str>, faults: &Faults, is_file: bool) -
     let fields = FieldReader::of(node, "a completion", faults)?;
     let mut answer = Answer {
         ticket: fields.parsed("task"),
-        // In an agent's text it is an output of that name.
+        // In an agent's text, `gate` is an output of that name.
         gate: if is_file { fields.parsed("gate") } else { None },
         agent: fields.parsed("agent"),
         id: fields.parsed("id"),

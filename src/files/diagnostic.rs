@@ -22,18 +22,18 @@ pub struct Diagnostic {
     pub code: &'static str,
     /// The file, as people name it.
     pub file: String,
-    /// Where, in bytes of the file.
+    /// The place, in bytes of the file.
     pub span: Range<usize>,
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
-    /// What is wrong, in one sentence.
+    /// The fault, in one sentence.
     pub message: String,
     pub help: Option<String>,
     excerpt: Option<Excerpt>,
 }
 
-/// Whether diagnostics are rendered with colours.
+/// The colours of rendered diagnostics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColorMode {
     /// Text alone.
@@ -43,7 +43,7 @@ pub enum ColorMode {
 }
 
 impl Diagnostic {
-    /// Returns a diagnostic about those bytes of the file.
+    /// Returns a diagnostic about these bytes of the file.
     pub fn new(
         severity: Severity,
         code: &'static str,
@@ -161,7 +161,7 @@ impl Diagnostic {
     }
 }
 
-/// Returns the diagnostics as text, a blank line between them.
+/// Returns the diagnostics as text, with blank lines between them.
 pub fn render_all(diagnostics: &[Diagnostic], paint: ColorMode) -> String {
     let rendered: Vec<String> =
         diagnostics.iter().map(|diagnostic| diagnostic.render(paint) + "\n").collect();

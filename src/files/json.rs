@@ -16,7 +16,7 @@ use super::yaml::scalar::resolve;
 use super::yaml::{EntryKey, Fault, MappingEntry, Node, NodeKind};
 use crate::domain::Map;
 
-/// How deep lists and objects may be.
+/// The deepest nesting of lists and objects.
 const DEEPEST: usize = 128;
 
 /// Parses a JSON text; fails with the first fault.
@@ -37,17 +37,17 @@ pub(crate) fn duplicate_key(text: &str) -> Option<String> {
     Some(twice.into_iter().next()?.message)
 }
 
-/// Reads a JSON text. A number that would lose digits is a text, and half a character is shown as one that is missing.
+/// Reads a JSON text. A number that would lose digits is a text, and half a character becomes the replacement character.
 pub(crate) fn read<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
     serde_json::from_value(tree(&in_whole_characters(text, Nul::Kept))?.0.to_value())
 }
 
-/// Reads what a program printed in the same way, and replaces NUL characters too.
+/// Reads JSON that a program printed, as [`read`] does, and replaces NUL characters too.
 pub(crate) fn read_printed<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
     read(&in_whole_characters(text, Nul::Replaced))
 }
 
-/// Reads a member of a JSON object, even if the text has faults elsewhere: only its quotes and brackets have to match.
+/// Reads a member of a JSON object, even if the text has faults elsewhere: only its quotes and brackets must match.
 pub(crate) fn read_member(text: &str, key: &str) -> Option<Value> {
     let (mut depth, mut from) = (0, 0);
     loop {
@@ -74,14 +74,14 @@ pub(crate) fn read_member(text: &str, key: &str) -> Option<Value> {
     }
 }
 
-/// Whether NUL characters are kept.
+/// The treatment of NUL characters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Nul {
     Kept,
     Replaced,
 }
 
-/// Replaces surrogates that stand alone: programs that cut a text in the middle of an emoji write such halves.
+/// Replaces lone surrogates, which programs write when they cut a text in the middle of an emoji.
 pub(crate) fn in_whole_characters(text: &str, nul: Nul) -> Cow<'_, str> {
     let mut whole = Cow::Borrowed(text);
     let mut from = 0;
@@ -109,8 +109,8 @@ fn no_character(text: &str, mut from: usize, nul: Nul) -> Option<usize> {
     }
 }
 
-/// Reads a JSON object that a program wrote. Only the numbers of the member `key` keep their digits: the other members are another
-/// program's.
+/// Reads a JSON object that a program wrote. Only the numbers of the member `key` keep their digits: the other members belong to
+/// another program.
 pub(crate) fn read_below(text: &str, key: &str) -> Result<Value, Error> {
     let text = &in_whole_characters(text, Nul::Kept);
     serde_json::from_str::<IgnoredAny>(text)?;
@@ -199,7 +199,7 @@ fn value<'t>(
             let mut end = start + 1;
             for (key, raw) in members {
                 let value = value(text, raw, depth + 1, twice)?;
-                // The key stands between the values, with nothing else in quotes.
+                // The key is between the values, and nothing else there is in quotes.
                 let between = &text[end..value.span.start];
                 let span = between.find('"').zip(between.rfind('"'));
                 let span = span.map_or(end..end, |(from, to)| end + from..end + to + 1);
@@ -249,7 +249,7 @@ fn fault(text: &str, error: &Error) -> Fault {
     Fault::new("invalid_json", at..at, format!("this is not JSON: {}", problem(error)))
 }
 
-/// Returns what is wrong with a JSON text, and where.
+/// Returns the fault of a JSON text, and its place.
 pub(crate) fn reason(error: &Error) -> String {
     let place = match error.line() {
         0 => String::new(),
@@ -258,7 +258,7 @@ pub(crate) fn reason(error: &Error) -> String {
     format!("{}{place}", problem(error))
 }
 
-/// What serde calls a value's kind, and what people do.
+/// Serde's names for the kinds of values, and people's.
 const KINDS: [(&str, &str); 6] = [
     ("map", "an object"),
     ("sequence", "a list"),
@@ -282,7 +282,7 @@ fn problem(error: &Error) -> String {
     let message = match message {
         text if text.starts_with("EOF") => "it ends too early",
         "expected value" => "a value is missing, or stands without quotes",
-        // What serde_json calls the three words that it knows.
+        // serde_json's message for a word other than the three that it knows.
         "expected ident" => {
             "a word that is neither `true`, `false` nor `null`; a text stands in quotes"
         }

@@ -1,4 +1,4 @@
-//! Parses and writes files: what people and agents write, as `domain` values.
+//! Parses and writes the files of people and agents, as `domain` values.
 
 pub(crate) mod acceptance;
 pub mod config;

@@ -8,7 +8,7 @@ pub(crate) fn inert(text: &str) -> String {
     shown
 }
 
-/// Returns whether the character turns the direction of a text, so that a line shows another order than it has.
+/// Returns whether the character changes the direction of a text, so that a line shows another order than it has.
 pub(crate) fn reorders(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -30,7 +30,7 @@ pub(crate) fn one_line(text: &str) -> String {
     inert(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// Returns whether the text is plainly such a line: most are, and lists have very many.
+/// Returns whether the text is certainly such a line, as a fast check: most texts are, and lists have very many.
 pub(crate) fn is_one_line(text: &str) -> bool {
     let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
     is_plain && !text.starts_with(' ') && !text.ends_with(' ') && !text.contains("  ")

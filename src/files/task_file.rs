@@ -30,18 +30,18 @@ pub use fields::{link_value, review_value};
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskFile {
     pub task: Task,
-    /// Whether the engine has adopted the task.
+    /// The origin: adopted by the engine, or made by hand.
     pub origin: Origin,
     /// Shared, since it is immutable.
     source: Arc<Frontmatter<'static>>,
 }
 
-/// Whether a task file is the engine's or was made by hand.
+/// The origin of a task file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Origin {
     /// It has a gate, or a history.
     Adopted,
-    /// It has neither yet.
+    /// It has neither gate nor history yet.
     HandMade,
 }
 
@@ -59,7 +59,7 @@ pub fn parse(bytes: &[u8], id: &TaskId, defaults: &Defaults) -> Result<TaskFile,
     Ok(TaskFile { task, origin, source: Arc::new(source.into_owned()) })
 }
 
-/// Whether a task was read without the defaults.
+/// The extent of the fields that a task's file states.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     /// The file states its creation time and its workflow.
@@ -114,7 +114,7 @@ impl TaskFile {
         self.source.text().as_bytes()
     }
 
-    /// Returns how many NUL characters the texts have, escaped ones included.
+    /// Returns the number of NUL characters in the texts, escaped ones included.
     pub(crate) fn nuls(&self) -> usize {
         fn within(value: &Value) -> usize {
             match value {
@@ -130,17 +130,17 @@ impl TaskFile {
         escaped + self.source.text().matches('\0').count()
     }
 
-    /// Returns what follows the frontmatter.
+    /// Returns the text after the frontmatter.
     pub fn body(&self) -> &str {
         self.source.body()
     }
 
-    /// Returns the part before the closing fence.
+    /// Returns the text before the closing fence.
     pub fn head(&self) -> &str {
         head(&self.source)
     }
 
-    /// Returns the closing fence and what follows it.
+    /// Returns the closing fence and the text after it.
     pub fn rest(&self) -> &str {
         self.source.rest()
     }
@@ -160,12 +160,12 @@ impl TaskFile {
         self.splice(&edits::edits_for(self, after), self.source.rest())
     }
 
-    /// Returns the same with the work of a completion at the end of the body.
+    /// Returns the file changed to `after`, with the work of a completion at the end of the body.
     pub fn update_with_work(&self, after: &Task, work: &Work) -> Spliced {
         self.splice(&edits::edits_for(self, after), &body::with_work(&self.source, work))
     }
 
-    /// Returns the same with another text as its body, in the file's own line endings.
+    /// Returns the file changed to `after`, with another text as its body, in the file's own line endings.
     pub fn update_with_body(&self, after: &Task, text: &str) -> Spliced {
         self.splice(&edits::edits_for(self, after), &body::replaced(&self.source, text))
     }

@@ -1,4 +1,4 @@
-//! TOML as the same tree that YAML gives, with places. Only reads; the one home of the `toml` crate.
+//! TOML as the same tree that YAML gives, with spans. Reads only; no other module uses the `toml` crate.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::yaml::{EntryKey, Fault, MappingEntry, Node, NodeKind};
 
-/// Returns the tree of a TOML text, keys in the order they are written.
+/// Returns the tree of a TOML text, with keys in the order in which they are written.
 pub(crate) fn parse(text: &str) -> Result<Node<'static>, Vec<Fault>> {
     let (table, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {

@@ -1,14 +1,14 @@
-//! A workflow as the text of a file: short, in block style, small things on one line. What it says is not judged here.
+//! A workflow as the text of a file: short, in block style, small values on one line. This module does not check its content.
 
 use serde_json::{Map, Value};
 
 use super::frontmatter::{Context, flow, indented, key, literal_header, push_spaces, scalar};
 
-/// The longest line that a list or a mapping in brackets may make, in characters.
+/// The longest line that a list or a mapping in brackets may produce, in characters.
 const WIDTH: usize = 110;
-/// How deep brackets may stand inside brackets.
+/// The deepest nesting of brackets.
 const DEPTH: usize = 3;
-/// A gate of more lines stands apart from the next.
+/// The number of lines up to which gates follow each other without a blank line.
 const PARAGRAPH: usize = 6;
 
 /// Returns the workflow as a YAML document. The gates, and the branches of forks, are the items of lists in block style.
@@ -60,7 +60,7 @@ fn push_text(out: &mut String, text: &str, column: usize) {
 
 fn push_items(out: &mut String, items: &[Value], column: usize) {
     let texts: Vec<String> = items.iter().map(|item| item_text(item, column)).collect();
-    // Gates that take a paragraph each stand apart.
+    // If a gate is longer, blank lines separate all of them.
     let apart = column <= 2 && texts.iter().any(|text| text.matches('\n').count() > PARAGRAPH);
     out.push_str(&texts.join(if apart { "\n" } else { "" }));
 }

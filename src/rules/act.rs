@@ -8,15 +8,15 @@ use crate::domain::{
     Task, TaskId, TroubleAction, Work, listed,
 };
 
-/// How often a gate may be entered by a rejection; the next time blocks the task (spec 1, 9.9).
+/// The number of times that rejections may send a task to one gate; the next time blocks it (spec 1, 9.9).
 pub const LOOP_LIMIT: u32 = 5;
 
-/// A change that somebody asks for. At a fork, `branch` names the branch that it concerns.
+/// A change that a person, an agent or the engine asks for. At a fork, `branch` names the branch that it concerns.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Act {
     /// Put a new task, or a hand-made file, at the first gate that applies to it.
     Open,
-    /// The same, and assign it to an agent there.
+    /// Open the task, and assign it to an agent at its first gate.
     OpenFor { agent: AgentId },
     /// End the visit.
     Complete(Completion),
@@ -24,21 +24,21 @@ pub enum Act {
     Pass,
     /// End a visit whose gate the rules in force no longer have.
     Move,
-    /// Follow the rules in force in the role of the open visit, and in who may hold it.
+    /// Update the role of the open visit and its permitted holders to the rules in force.
     Reroute,
     /// Claim the task.
     Claim { agent: AgentId, branch: Option<GateId> },
-    /// Assign the task to an agent, whoever holds it now.
+    /// Assign the task to an agent, even if another agent holds it.
     Assign { by: Actor, agent: AgentId, branch: Option<GateId> },
     /// Renew a claim.
     Renew { agent: AgentId, branch: Option<GateId>, note: Option<String> },
-    /// End a claim that nobody renewed.
+    /// End a claim that was not renewed.
     Lapse { branch: Option<GateId> },
-    /// End a visit that exceeded its time limit, or mark it overdue if nobody steps in.
+    /// End a visit that exceeded its time limit, or mark it overdue if no role steps in.
     Timeout { branch: Option<GateId> },
-    /// Hold the task where it is.
+    /// Put the task on hold at its gate.
     Hold { by: Actor, reason: String },
-    /// Block the task on exactly these lost dependencies; on none, unblock it.
+    /// Block the task on exactly these lost dependencies; if there are none, unblock it.
     Depend { lost: Vec<LostDependency> },
     /// Release a claim.
     Release { by: Actor, branch: Option<GateId> },
@@ -53,7 +53,7 @@ pub enum Act {
 }
 
 impl Act {
-    /// Returns who acts, unless a signature proves it.
+    /// Returns the acting agent, unless a signature proves it.
     pub(crate) fn unsigned_actor(&self) -> Option<&AgentId> {
         match self {
             Self::Complete(own) if own.signature.is_none() => Some(&own.agent),
@@ -70,10 +70,10 @@ impl Act {
     }
 }
 
-/// Who acts, for acts that are open to people and agents.
+/// The actor, for acts that are open to people and agents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Actor {
-    /// A program. It may do what org.yaml permits, and what concerns the tasks that it holds.
+    /// A program. It may do what org.yaml permits, and act on the tasks that it holds.
     Agent(AgentId),
     /// A person, with their agent id in org.yaml, if they have one.
     Person(Option<AgentId>),
@@ -93,7 +93,7 @@ impl Actor {
 pub enum Decision {
     /// The task changes.
     Step(Box<WorkflowStep>),
-    /// Nothing is to be done: the completion has ended that visit before, or the agent holds it already.
+    /// No change is needed: the completion has ended that visit before, or the agent already has the claim.
     Settled { visit: usize },
 }
 
@@ -108,7 +108,7 @@ pub struct WorkflowStep {
 }
 
 impl WorkflowStep {
-    /// Returns a change to that task without events and warnings.
+    /// Returns a step to that task without events and warnings.
     pub(crate) fn silent(task: Task) -> Self {
         Self { task, work: None, events: Vec::new(), warnings: Vec::new() }
     }
@@ -137,7 +137,7 @@ pub enum Warning {
         gate: Station,
         attempt: usize,
         looked_for: String,
-        /// What was found instead.
+        /// The text that was found instead.
         found: Option<String>,
         /// The outcome that is assumed.
         outcome: Outcome,
@@ -153,7 +153,7 @@ pub enum Warning {
     /// A sparse checkout of git lacks the files of tasks.
     TasksLeftOut {
         count: usize,
-        /// The command that brings them.
+        /// The command that checks them out.
         command: String,
     },
     /// A condition failed to evaluate (spec 1, 9.8).
@@ -177,7 +177,7 @@ pub enum Warning {
 }
 
 impl Warning {
-    /// Returns its code in JSON.
+    /// Returns the warning's code in JSON.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::VagueBlockers { .. } => "vague_blockers",
@@ -284,7 +284,7 @@ impl Warning {
         }
     }
 
-    /// Returns its fields for JSON, besides code and message.
+    /// Returns the warning's fields for JSON, besides code and message.
     pub fn fields(&self) -> Map {
         match serde_json::to_value(self) {
             Ok(Value::Object(fields)) => fields,

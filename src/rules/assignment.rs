@@ -1,7 +1,7 @@
 //! Assigns waiting work to agents: (rules, waiting work, current load) -> assignments.
 //!
-//! It makes no claim. Each claim is an act of its own, which may be refused. The history does not record why an agent got the
-//! work, so the algorithm may change.
+//! It makes no claim. Each claim is an act of its own, which may be refused. The history does not record the reason for an
+//! assignment, so the algorithm may change.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -13,13 +13,13 @@ use crate::domain::{AgentId, HandOut, Priority, RoleId, Ticket, Timestamp};
 pub struct UnclaimedWork {
     pub ticket: Ticket,
     pub role: RoleId,
-    /// Whether it is for people only.
+    /// True if the work is for people only.
     pub people_only: bool,
-    /// How urgent the task is.
+    /// The priority of the task.
     pub priority: Priority,
-    /// From when on it is late; the end of time where it is never due.
+    /// The time from which the task is late; the end of time if it is never due.
     pub due: Timestamp,
-    /// When the task was created.
+    /// The creation time of the task.
     pub created: Timestamp,
     /// The agent of the previous visit of this gate or branch.
     pub previous_agent: Option<AgentId>,
@@ -30,7 +30,7 @@ pub struct UnclaimedWork {
 }
 
 impl UnclaimedWork {
-    /// Returns its sort key: the most urgent first, then what is due first, then the oldest.
+    /// Returns its sort key: the most urgent first, then the earliest due, then the oldest.
     pub fn urgency(&self) -> impl Ord + '_ {
         (self.priority, self.due, self.created, &self.ticket.task, &self.ticket.branch)
     }
@@ -59,7 +59,7 @@ pub struct LastAssignment {
     pub at: Timestamp,
     pub priority: Priority,
     pub due: Timestamp,
-    /// When its task was created.
+    /// The creation time of its task.
     pub created: Timestamp,
     pub ticket: Ticket,
     pub agent: AgentId,
@@ -86,8 +86,8 @@ impl AgentLoads {
     }
 }
 
-/// Returns the assignments to make, the most urgent first. No agent exceeds its limit, nothing is assigned twice, and nothing
-/// waits while an agent that could have it gets something less urgent.
+/// Returns the assignments to make, the most urgent first. No agent exceeds its limit, nothing is assigned twice, and no work waits
+/// while an agent that could do it gets less urgent work.
 pub fn dispatch<'w>(
     rules: &Rules,
     waiting: &'w [UnclaimedWork],
@@ -145,7 +145,7 @@ impl<'r> RoleMembers<'r> {
         Some(Self { members: &role.agents, policy, next: last.map_or(0, |index| index + 1) })
     }
 
-    /// Returns the index of the agent that gets the work: the one of the previous visit, else by round-robin or least load.
+    /// Returns the index of the agent that gets the work: the agent of the previous visit, otherwise by round-robin or least load.
     fn choose(
         &self,
         place: &UnclaimedWork,

@@ -33,11 +33,11 @@ pub struct GateContext {
     /// The gate, or the branch of it.
     pub gate: Station,
     pub expectations: Vec<String>,
-    /// What each outcome means here.
+    /// The meaning of each outcome here.
     pub outcomes: Vec<(Outcome, String)>,
     pub tips: Vec<String>,
     pub instructions: Option<String>,
-    /// How a text states the outcome, if the gate reads it from the text.
+    /// The form in which a text states the outcome, if the gate reads it from the text.
     pub verdict: Option<String>,
     /// The outputs declared for each outcome; empty if none are declared.
     pub outputs: Vec<OutputForm>,
@@ -49,13 +49,13 @@ pub struct GateContext {
     pub review: Option<ReviewContext>,
     /// Requests of earlier rejections that are unanswered too, oldest first.
     pub earlier: Vec<ReviewContext>,
-    /// What happened since the reader last had the task, and what else the rejections say, oldest first.
+    /// The statements since the reader last had the task, and the other texts of the rejections, oldest first.
     pub statements: Vec<Statement>,
-    /// Why the visit belongs to another role than its gate's.
+    /// The reason why the visit belongs to another role than its gate's.
     pub escalation: Option<Escalation>,
-    /// When the claim ends unless it is renewed.
+    /// The end of the claim, unless it is renewed.
     pub claimed_until: Option<Timestamp>,
-    /// What could not be filled in.
+    /// Values that could not be filled in.
     pub warnings: Vec<Warning>,
 }
 
@@ -105,13 +105,13 @@ pub(crate) fn brief_at(
     let mut gaps = Gaps::default();
     let values = Values { workflow, task, body, incoming: None };
     let arrivals = arrivals(task, &workplace.station());
-    // A failed attempt or a time limit takes nothing from what the task came with.
+    // A failed attempt or a time limit does not remove the prompt that the task arrived with.
     let prompt = arrivals.iter().find_map(|visit| Some((*visit, prompt_of(workflow, visit)?)));
     let prompt = prompt.map(|(visit, prompt)| {
         let values = Values { incoming: Some(visit), ..values };
         gaps.fill(&values, prompt)
     });
-    // Requests are for whoever makes the changes; the gate that requested them gets a checklist of them.
+    // Requests are for the agent that makes the changes; the gate that requested them gets a checklist of them.
     let occasion = match review.as_ref().filter(|_| has_come_back == Some(true)) {
         Some(review) if review.from_gate == workplace.station().gate => match &own {
             Some(_) => Occasion::Again,
@@ -195,7 +195,7 @@ fn own_wishes(workplace: &Workplace<'_>, review: &ReviewContext) -> Option<Revie
 fn prompt_of<'a>(workflow: &'a Workflow, visit: &Visit) -> Option<&'a str> {
     let (_, gate) = workflow.gate(&visit.gate)?;
     let route = gate.exits.route(visit.gate_outcome()?)?;
-    // Where the route could not be taken, its prompt is for another gate.
+    // If the route could not be taken, its prompt is for another gate.
     let is_taken = !visit.stays() || route.to == Target::Gate(visit.gate.clone());
     route.prompt.as_deref().filter(|_| is_taken)
 }
@@ -220,7 +220,7 @@ fn forms(workplace: &Workplace<'_>, rules: &Rules) -> Vec<OutputForm> {
     outcomes.filter_map(form).collect()
 }
 
-/// What could not be filled in.
+/// The names that could not be filled in, or only in part.
 #[derive(Default)]
 struct Gaps {
     missing: Vec<String>,
@@ -266,8 +266,8 @@ fn filled(written: &BriefText, values: &Values<'_>, gaps: &mut Gaps) -> BriefTex
     }
 }
 
-/// Returns the texts for the occasion. A decision that led back without requests is a return too. A detour is entered for that alone,
-/// so its first texts are meant for it.
+/// Returns the texts for the occasion. A decision that led back without requests is a return too. A detour is entered only by such
+/// a return, so its first texts are meant for it.
 fn written<'a>(
     workplace: &Workplace<'a>,
     occasion: &Occasion,
@@ -288,7 +288,7 @@ fn written<'a>(
     }
 }
 
-/// Why the task is at the gate.
+/// The reason why the task is at the gate.
 pub(crate) enum Occasion {
     Work,
     Review,
@@ -320,7 +320,7 @@ pub(crate) fn role(gate: &Gate, occasion: &Occasion) -> String {
 
 pub(crate) fn expectations(gate: &Gate, occasion: &Occasion) -> Vec<String> {
     let task = "Do what the title and the body of the task ask for";
-    // The role says the gate's description already, and the review has its own list.
+    // The role already has the gate's description, and the review has its own list.
     let work = gate.description.is_none().then_some(task);
     let rest: &[&str] = match occasion {
         Occasion::Work => &["Check your result yourself before you hand it on"],

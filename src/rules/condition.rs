@@ -1,8 +1,8 @@
 //! `when` expressions: a small part of JavaScript's expression language.
 //!
 //! A JavaScript parser reads the source, an allow-list admits it when the workflow is loaded, and our own evaluator walks the
-//! parsed expression. What is allowed means what it means in JavaScript. A budget of steps, not a timer, bounds an evaluation,
-//! so the same condition over the same values gives the same answer on every machine, years later.
+//! parsed expression. Allowed expressions have the meaning that they have in JavaScript. A budget of steps, not a timer, bounds an
+//! evaluation, so the same condition over the same values gives the same answer on every machine, years later.
 //!
 //! Only this module uses the parser's crates.
 
@@ -32,7 +32,7 @@ pub struct Condition {
     source: Arc<str>,
 }
 
-/// Why the evaluation of a condition failed.
+/// The reason why the evaluation of a condition failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ConditionError {
@@ -54,7 +54,7 @@ impl Condition {
         &self.source
     }
 
-    /// Returns the names that it reads, each with the member that it takes of it; `None` for the whole value.
+    /// Returns the names that the condition reads, each with the member that it reads; `None` for the whole value.
     pub(crate) fn reads(&self) -> Vec<(String, Option<String>)> {
         let allocator = Allocator::default();
         let Ok(root) = parse(&allocator, &self.source) else { return Vec::new() };
@@ -85,10 +85,10 @@ pub(crate) fn check(source: &str, names: &[&str]) -> Result<(), Vec<ConditionFau
     if checker.faults.is_empty() { Ok(()) } else { Err(checker.faults) }
 }
 
-/// Refuses what is so long or so nested that the parser or the evaluator, being recursive, could run out of stack.
+/// Refuses a source that is so long or so nested that the parser or the evaluator, being recursive, could run out of stack.
 ///
-/// Every level of nesting takes a word or an operator character, and a level of the costly kind an opening bracket. Their numbers
-/// bound the depth, and counting them needs no lexer.
+/// Every level of nesting takes a word or an operator character, and a costly one an opening bracket. Their numbers bound the
+/// depth, and counting them needs no lexer.
 fn check_size(source: &str) -> Result<(), ConditionFault> {
     let is_letter = |character: char| character.is_alphanumeric() || matches!(character, '_' | '$');
     let (mut tokens, mut brackets, mut in_word) = (0, 0, false);
@@ -115,7 +115,7 @@ fn check_size(source: &str) -> Result<(), ConditionFault> {
     }
 }
 
-/// Parses the source, or says where it stops being an expression, in the parser's words.
+/// Parses the source, or reports the place where it stops being an expression, in the parser's words.
 pub(crate) fn parse<'a>(
     allocator: &'a Allocator,
     source: &'a str,
@@ -156,9 +156,9 @@ struct ConditionChecker<'n> {
     /// The names of the parameters in force, outermost first.
     parameters: Vec<String>,
     faults: Vec<ConditionFault>,
-    /// The names that were read, each with its member.
+    /// The names that are read, each with its member.
     reads: Vec<(String, Option<String>)>,
-    /// The member that is taken of the next name.
+    /// The member that is read of the next name.
     key: Option<String>,
 }
 
@@ -380,7 +380,7 @@ impl ConditionChecker<'_> {
     }
 }
 
-/// What a call of a method brings.
+/// The argument that a call of a method takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Takes {
     Nothing,
@@ -401,12 +401,12 @@ pub(crate) const METHODS: [(&str, Takes); 9] = [
     ("toLowerCase", Takes::Nothing),
 ];
 
-/// Returns whether the name leads from the data to what JavaScript keeps behind every value: no condition may read it.
+/// Returns whether the name leads from the data to the internals of JavaScript values, which no condition may read.
 pub(crate) fn is_forbidden(name: &str) -> bool {
     ["constructor", "__proto__", "prototype"].contains(&name)
 }
 
-/// Why a source is not a condition.
+/// The reason why a source is not a condition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct ConditionFault {
@@ -419,7 +419,7 @@ pub struct ConditionFault {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultKind {
-    /// It is no JavaScript expression.
+    /// It is not a JavaScript expression.
     Syntax,
     /// It is too long or too nested.
     Size,

@@ -1,4 +1,4 @@
-//! Events between two states of a task, and who is notified of them.
+//! Events between two states of a task, and their recipients.
 
 use crate::domain::{
     AgentId, BranchStatus, Cause, Channel, Destination, Ending, Event, EventKind, GateId,
@@ -134,7 +134,7 @@ fn rejection(history: &[Visit], after: &Task, visit: &Visit) -> Option<Event> {
     })
 }
 
-/// Returns the events of changes that end no visit.
+/// Returns the events of changes that do not end a visit.
 fn events_of_fields(rules: &Rules, before: &Task, after: &Task, act: Option<&Act>) -> Vec<Event> {
     let Some(open) = &after.gate else { return Vec::new() };
     let gate = || open.current.clone();
@@ -309,11 +309,11 @@ pub struct Notice<'a> {
     pub channel: &'a Channel,
     /// Its recipients: agents, roles, the owner; empty for the project's own channels.
     pub to: Vec<String>,
-    /// The recipient's relation to the event.
+    /// The recipients' relation to the event.
     pub reader: NoticeReader,
 }
 
-/// A recipient of an event, their relation to it, and whether they are notified without a subscription.
+/// A recipient of an event, its relation to it, and whether it is notified without a subscription.
 type Concern<'e> = (Who<'e>, NoticeReader, bool);
 
 enum Who<'e> {
@@ -359,7 +359,7 @@ fn subscribes(own: &Subscription, kind: EventKind) -> bool {
     }
 }
 
-/// Each channel gets one notice for an event, with all recipients.
+/// Adds a recipient to the notices: each channel gets one notice per event, with all recipients.
 fn add_notice<'a>(
     notices: &mut Vec<Notice<'a>>,
     event: usize,
@@ -397,7 +397,7 @@ fn concerns<'e>(
         Event::AssignmentError { agent, .. } | Event::Conflict { losing_agent: agent, .. } => {
             (vec![agent], true)
         }
-        // Skipped if a more specific event tells the cause.
+        // The owner is not notified of a block if a more specific event gives the cause.
         Event::Blocked { .. } => (Vec::new(), !events.iter().any(says_why)),
         Event::ConditionError(_)
         | Event::Failed

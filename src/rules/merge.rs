@@ -1,7 +1,7 @@
 //! Merges two diverged states of one task. The same states and the same rules give the same task on any machine.
 //!
 //! Engine fields are taken as a whole from one side, the winning one. A visit ends once: of two entries that end the same visit,
-//! the winning side's counts, and the other is superseded with all that followed it. Only verdicts of branches of a fork that is
+//! the winning side's counts, and the other is superseded with all entries after it. Only verdicts of branches of a fork that is
 //! still open on the winning side are decided again on top of it. People's fields are merged key by key, by `merge_keys`.
 
 use std::fmt;
@@ -15,25 +15,25 @@ use crate::rules::routing::fork::ending_entry;
 use crate::rules::signing::flaw;
 use crate::rules::workflow::rules::Rules;
 
-/// A task that was merged.
+/// The result of a merge of a task.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Merged {
     pub task: Task,
     /// Entries of the other side that no longer count, oldest first.
     pub superseded: Vec<Superseded>,
-    /// How many entries of the other side were decided again: the last ones of the history.
+    /// The number of entries of the other side that were decided again: the last ones of the history.
     pub carried: usize,
     /// Acts of the other side without an entry that no longer count.
     pub dropped: Vec<Dropped>,
 }
 
-/// An entry that no longer counts, since its visit ended otherwise.
+/// An entry that no longer counts, since its visit ended in another way.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Superseded {
     /// The visit that it ended, as numbered on its own side.
     pub ticket: Ticket,
     pub visit: Visit,
-    /// Who ended the visit on the winning side, if that is an agent of org.yaml.
+    /// The agent that ended the visit on the winning side, if it is one of org.yaml.
     pub by: Option<AgentId>,
 }
 
@@ -78,13 +78,13 @@ impl fmt::Display for Side {
     }
 }
 
-/// Why two states are not merged.
+/// The reason why two states are not merged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum MergeRefusal {
     /// One side has fewer entries than the base, though a history only grows.
     #[error("{side} has {left} of the {had} entries that there were before: a history only grows")]
     Removed { side: Side, had: usize, left: usize },
-    /// The two have no common beginning: they are two tasks with one id.
+    /// The two states have no common beginning: they are two tasks with one id.
     #[error("they are two tasks with one id: one was created at {ours}, the other at {theirs}")]
     TwoTasks { ours: Timestamp, theirs: Timestamp },
 }
@@ -169,8 +169,8 @@ impl<'t> Apart<'t> {
         visit <= self.common
     }
 
-    /// Returns the entries that only the losing side has, each with the visit that it ended. Entries that were carried over
-    /// before are left out: a rebase merges one commit after the other.
+    /// Returns the entries that only the losing side has, each with the visit that it ended. Entries that an earlier merge carried
+    /// over are left out: a rebase merges one commit after the other.
     pub(crate) fn contested(&self) -> Vec<(Ticket, &'t Visit)> {
         let (standing, other) = (self.standing(), self.other());
         let settled = |index: usize, entry: &Visit| {
@@ -198,7 +198,7 @@ impl<'t> Apart<'t> {
         contested
     }
 
-    /// Returns who ended the visit of this ticket on the winning side.
+    /// Returns the agent that ended the visit of this ticket on the winning side.
     pub(crate) fn in_place_of(&self, ticket: &Ticket) -> Option<AgentId> {
         let history = &self.standing().history;
         let shared = ticket.visit.is_some_and(|visit| self.shares(visit));
@@ -224,7 +224,7 @@ fn decide_again(
         return None;
     }
     let carried = apply_entry(rules, task, entry).ok()?;
-    // Under other rules, the signed text differs.
+    // Under other rules, the signed text is different.
     flaw(rules, &carried, task.history.len()).is_none().then_some(carried)
 }
 
@@ -351,7 +351,7 @@ impl Keys {
     }
 }
 
-/// Returns the items of a set; none where there is no list.
+/// Returns the items of a set; empty if it is missing, `None` if it is not a list.
 fn set_items(value: Option<&Value>) -> Option<&[Value]> {
     match value {
         None | Some(Value::Null) => Some(&[]),

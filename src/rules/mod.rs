@@ -1,6 +1,6 @@
 //! The rules, as pure functions: same input, same answer, on any machine, years later.
 //!
-//! `decide` is the one way a task changes: (rules, task, act, now) -> decision or refusal. Nothing here reads a file, a clock,
+//! `decide` is the only way to change a task: (rules, task, act, now) -> decision or refusal. Nothing here reads a file, a clock,
 //! the environment or a random number, and nothing here knows YAML or git: `tasks` brings the input and carries out the answer.
 
 pub(crate) mod brief;

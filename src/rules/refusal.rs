@@ -1,6 +1,6 @@
-//! Refusals: what is wrong, why, the fix, and an example (spec 1, section 9).
+//! Refusals: the problem, the reason, the fix, and an example (spec 1, section 9).
 //!
-//! A refusal changes nothing. Its code and fields are stable; its sentences are for reading.
+//! A refusal changes nothing. Its code and fields are stable; its sentences are for people.
 
 pub(crate) mod fix;
 
@@ -13,24 +13,24 @@ use crate::domain::{
     nearest,
 };
 
-/// The namespace of our signatures: one that was made for git or for a file does not count.
+/// The namespace of our signatures: a signature for git or for a file does not count.
 pub const NAMESPACE: &str = "aof";
 
-/// Why an act was not carried out.
+/// The reason why an act was refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Refusal {
     #[error("gate `{gate}` wants an outcome, and none was given")]
     MissingOutcome { gate: Station, valid: Vec<Outcome> },
-    /// 9.1
+    /// Spec 1, 9.1.
     #[error("`{given}` is not an outcome of gate `{gate}`")]
     InvalidOutcome { given: String, gate: Station, valid: Vec<Outcome> },
-    /// 9.2
+    /// Spec 1, 9.2.
     #[error("the `summary` is missing: nobody could tell later what was done")]
     MissingSummary { outcome: Outcome },
-    /// 9.3
+    /// Spec 1, 9.3.
     #[error("outcome `{outcome}` needs `blockers`, and none were given")]
     MissingBlockers { outcome: Outcome },
-    /// 9.4
+    /// Spec 1, 9.4.
     #[error("`blockers` is there, but it names nothing")]
     EmptyBlockers { outcome: Outcome },
     #[error("`{field}` has {bytes} bytes, and the limit is {limit}")]
@@ -50,7 +50,7 @@ pub enum Refusal {
     MissingInput { workflow: WorkflowName, missing: Vec<String> },
     #[error("a task of workflow `{workflow}` does not begin with {}", listed(.given))]
     UnknownInput { workflow: WorkflowName, given: Vec<String>, known: Vec<String> },
-    /// 9.6; `role` says why the agent could not complete the other task without its own either.
+    /// Spec 1, 9.6; `role` is the refusal that the agent would get for the other task without its own.
     #[error("you tried to complete `{attempted}`, and your task is `{assigned}`{}", besides(.role.as_deref()))]
     WrongTask { assigned: TaskId, attempted: TaskId, role: Option<Box<Refusal>> },
     #[error("task `{ticket}` is assigned to `{holder}`")]
@@ -63,7 +63,7 @@ pub enum Refusal {
     Held { task: TaskId, reasons: Vec<String> },
     #[error("{}", not_due(.ticket, *.at))]
     NotDue { ticket: Ticket, at: Option<Timestamp> },
-    /// 9.13
+    /// Spec 1, 9.13.
     #[error("gate `{gate}` is the work of role `{role}`, and `{agent}` is in {}", roles_or_none(.roles))]
     WrongRole {
         task: TaskId,
@@ -73,17 +73,17 @@ pub enum Refusal {
         roles: Vec<RoleId>,
         members: Vec<AgentId>,
     },
-    /// 9.10
+    /// Spec 1, 9.10.
     #[error(
         "gate `{gate}` does not send tasks back (`canReject` is false), so `needs_review` means nothing here"
     )]
     RejectNotAllowed { gate: Station, valid: Vec<Outcome> },
     #[error("gate `{gate}` {}", no_skip(*.human))]
     SkipNotAllowed { gate: Station, human: bool, valid: Vec<Outcome> },
-    /// 9.11
+    /// Spec 1, 9.11.
     #[error("gate `{gate}` is for people, and `{agent}` is not one")]
     HumanRequired { gate: Station, role: RoleId, agent: AgentId, people: Vec<AgentId> },
-    /// 9.9
+    /// Spec 1, 9.9.
     #[error(
         "task `{task}` was sent back to gate `{gate}` {count} times and waits for a person to look at it"
     )]
@@ -94,7 +94,7 @@ pub enum Refusal {
     ChecksDue { task: TaskId, gate: GateId, checks: Vec<GateCheck> },
     #[error("gate `{gate}` checks task `{task}` before it is passed: {}", first_failures(.failures))]
     ChecksFailed { task: TaskId, gate: GateId, results: CheckResults, failures: Vec<String> },
-    /// 9.14
+    /// Spec 1, 9.14.
     #[error("`{ticket}` at gate `{gate}` has ended: {}", how_it_ended(.winner.as_ref(), .outcome, *.at))]
     VisitEnded {
         ticket: Ticket,
@@ -108,10 +108,10 @@ pub enum Refusal {
         "`{agent}` ended gate `{gate}` with `{outcome}` at {at}; said once more without a ticket, that would end gate `{open}` as well"
     )]
     Repeated {
-        /// The open visit's.
+        /// The ticket of the open visit.
         ticket: Ticket,
         open: GateId,
-        /// What the sender has ended.
+        /// The gate whose visit the sender has ended.
         gate: Station,
         agent: AgentId,
         outcome: String,
@@ -177,7 +177,7 @@ pub enum Refusal {
     Signature(Box<ToSign>),
 }
 
-/// What has to be signed of a completion, by whom, and what is wrong with its signature.
+/// The text to sign for a completion, the signer, and the flaw of the present signature.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("{}", flawed(self))]
 pub struct ToSign {
@@ -187,15 +187,15 @@ pub struct ToSign {
     pub agent: AgentId,
     /// The completion's id, which is signed with it.
     pub completion: CompletionId,
-    /// The keys that it may be signed with.
+    /// The keys that may sign it.
     pub keys: Vec<PublicKey>,
     pub text: String,
 }
 
-/// What is wrong with a signature.
+/// The flaw of a signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Flaw {
-    /// There is none, and the agent has a key.
+    /// There is no signature, and the agent has a key.
     Missing,
     /// It was made for another use.
     OtherUse { namespace: String },
@@ -203,11 +203,11 @@ pub enum Flaw {
     OtherKey { key: PublicKey },
     /// Another text was signed.
     OtherText,
-    /// The agent has no key to check it with.
+    /// The agent has no key to check the signature with.
     NoKey { key: PublicKey },
-    /// A browser did not check who was there.
+    /// A browser did not verify the user.
     NotVerified,
-    /// A page asked for it that org.yaml does not list.
+    /// It was requested by a page that org.yaml does not list.
     OtherOrigin { origin: String },
 }
 
@@ -226,7 +226,7 @@ impl Refusal {
         Self::VisitEnded {
             ticket: ticket.clone(),
             gate: entry.station(),
-            // Who says something twice has lost to nobody.
+            // An agent that repeats its own completion has lost to no other agent.
             agent: agent.filter(|agent| entry.agent.as_ref() != Some(agent)).cloned(),
             winner: entry.agent.clone(),
             outcome: entry.outcome.to_string(),
@@ -270,7 +270,7 @@ fn wrong_things(count: usize) -> String {
 /// The most failures of checks that a refusal shows.
 const MOST_FAILURES: usize = 10;
 
-/// Returns what checks found wrong.
+/// Returns the failures of checks, as text.
 fn first_failures(failures: &[String]) -> String {
     let shown = failures.iter().take(MOST_FAILURES).map(String::as_str);
     let mut text = shown.collect::<Vec<_>>().join("; ");
@@ -280,13 +280,13 @@ fn first_failures(failures: &[String]) -> String {
     text
 }
 
-/// Returns the children that are not over, each with its state.
+/// Returns the children that have not ended, each with its state.
 fn states(children: &[(TaskId, Status)]) -> String {
     let state = |(child, status): &(TaskId, Status)| format!("`{child}` ({status})");
     children.iter().map(state).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns what to do about children that are not over.
+/// Returns the advice for children that have not ended.
 fn about_children(task: &TaskId, children: &[(TaskId, Status)]) -> String {
     let failed = children.iter().find(|(_, status)| *status == Status::Failed);
     let waits = format!("say it again once they are complete or cancelled: `aof why {task}`");
@@ -392,7 +392,7 @@ fn flawed(wanted: &ToSign) -> String {
     }
 }
 
-/// Returns how the completion is signed.
+/// Returns the advice for signing the completion.
 fn of_signature(wanted: &ToSign) -> String {
     let key = |key: &PublicKey| format!("  {} {}", key.fingerprint(), key.comment());
     let keys: Vec<String> = wanted.keys.iter().map(|own| key(own).trim_end().to_owned()).collect();
@@ -474,7 +474,7 @@ fn is_negation(one: &str, other: &str) -> bool {
     negates(&one, &other) || negates(&other, &one)
 }
 
-/// Returns the outcome that people mean by some other word.
+/// Returns the outcome that people mean by a common other word.
 fn synonym(word: &str) -> Option<&'static str> {
     match word.to_lowercase().as_str() {
         "done" | "finished" | "ok" | "pass" | "passed" | "approve" | "approved" | "success"

@@ -1,4 +1,4 @@
-//! Replay: which act led from one state of a task to the next, and whether the rules allow it.
+//! Replay: finds the act that led from one state of a task to the next, and checks that the rules allow it.
 
 use jiff::SignedDuration;
 
@@ -13,16 +13,16 @@ use crate::rules::transition::decide::decide;
 use crate::rules::transition::visit::Transition;
 use crate::rules::workflow::rules::Rules;
 
-/// What led from an earlier state of a task to a later one.
+/// The change from an earlier state of a task to a later one.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StateChange {
-    /// Nothing.
+    /// No change.
     Same,
-    /// People changed their own fields only.
+    /// People changed only their own fields.
     Edit,
     /// This act of the engine led to it.
     Act(Box<ReplayedAct>),
-    /// Neither: these fields of the engine were changed by hand.
+    /// Fields of the engine were changed by hand: these.
     Foreign(Vec<&'static str>),
 }
 
@@ -32,11 +32,11 @@ pub struct ReplayedAct {
     pub act: Act,
     /// The task after the act, and after each automatic gate that followed it. The last one equals the later state.
     pub states: Vec<Task>,
-    /// What happened besides, on the way.
+    /// Other events on the way.
     pub events: Vec<Event>,
 }
 
-/// Returns what leads from `before` (nothing for a new task) to `after`.
+/// Returns the change from `before` (`None` for a new task) to `after`.
 pub fn explain(rules: &Rules, before: Option<&Task>, after: &Task) -> StateChange {
     let (start, ours) = match before {
         None if after.is_new() => return StateChange::Edit,
@@ -51,9 +51,9 @@ pub fn explain(rules: &Rules, before: Option<&Task>, after: &Task) -> StateChang
             // People may have edited the task too: search for the act on top of their edit.
             let mut edited = with_people_of(before, after);
             if before.is_new() {
-                // Until a task is at a gate, people decide which workflow it follows.
+                // Until a task is at a gate, people decide its workflow.
                 edited.routing.workflow.clone_from(&after.routing.workflow);
-                // A time without a zone is read as its day until then.
+                // Until then, a time without a zone is read as its day.
                 if edited.created.duration_until(after.created).abs() < TWO_DAYS {
                     edited.created = after.created;
                 }
@@ -73,7 +73,7 @@ pub fn explain(rules: &Rules, before: Option<&Task>, after: &Task) -> StateChang
 /// The longest time between the first second of a day in UTC and a time of that day anywhere, with room to spare.
 const TWO_DAYS: SignedDuration = SignedDuration::from_hours(48);
 
-/// Returns the acts that a task may have begun with.
+/// Returns the acts by which a task may have begun.
 fn beginnings(after: &Task) -> Vec<(Act, Timestamp)> {
     let branches = after.gate.iter().flat_map(|open| &open.branches);
     let agents = after.routing.agent.iter().chain(branches.filter_map(|own| own.agent.as_ref()));
@@ -94,7 +94,7 @@ pub(crate) fn before_first_gate(rules: &Rules, after: &Task) -> Task {
     bare
 }
 
-/// Returns when a task came to its first gate.
+/// Returns the time when a task entered its first gate.
 pub(crate) fn opened_at(task: &Task) -> Timestamp {
     let first = task.history.first().map(|visit| visit.entered);
     first.or(task.gate.as_ref().map(|open| open.entered)).unwrap_or(task.updated)
@@ -184,7 +184,7 @@ fn candidates(before: &Task, after: &Task) -> Vec<(Act, Timestamp)> {
     ];
     let answer = after.gate.as_ref().and_then(|open| open.answer.clone());
     acts.push(Act::Unblock { by: person.clone(), branch: None, reason: answer });
-    // All blocked branches at once got the same answer.
+    // All blocked branches that were unblocked together have the same answer.
     let answered = after.branches().max_by_key(|own| own.resumed);
     if let Some(reason) = answered.map(|own| own.answer.clone()) {
         acts.push(Act::Unblock { by: person.clone(), branch: None, reason });
@@ -206,7 +206,7 @@ fn candidates(before: &Task, after: &Task) -> Vec<(Act, Timestamp)> {
     acts.into_iter().map(|act| (act, after.updated)).collect()
 }
 
-/// Returns the acts after which the agent holds it.
+/// Returns the acts after which the agent holds the task or branch.
 fn acts_giving_to(agent: &AgentId, branch: Option<&GateId>) -> [Act; 3] {
     let (agent, branch) = (agent.clone(), branch.cloned());
     [
@@ -282,11 +282,11 @@ fn reapply(
 /// The result of a proof.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Proof {
-    /// The engine fields are unchanged.
+    /// The engine's fields are unchanged.
     Kept,
-    /// The engine did this.
+    /// The engine made this act.
     Done(Box<ReplayedAct>),
-    /// The engine could have made all these entries, one after the other: so many came at once.
+    /// The engine could have made all these entries, one after the other; the number of entries.
     Several(usize),
     /// The engine cannot have made the change.
     Breach(Breach),
@@ -295,18 +295,18 @@ pub enum Proof {
 /// A change that the engine cannot have made.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Breach {
-    /// Entries are gone: how many there were, and are.
+    /// Entries are missing: their number before and after.
     Removed { before: usize, after: usize },
-    /// An entry was changed: the index of the first one.
+    /// An entry was changed: the index of the first changed one.
     Rewritten { entry: usize },
     /// The rules refuse the entry.
     Refused { entry: usize, why: String },
     /// By the rules, the entry leads to another state.
     Otherwise {
         entry: usize,
-        /// The fields that differ from what the engine makes of it.
+        /// The fields that differ from the engine's result.
         fields: Vec<&'static str>,
-        /// What the engine makes of it.
+        /// The engine's result.
         expected: Box<Task>,
     },
     /// Engine fields were changed without an entry.
@@ -314,7 +314,7 @@ pub enum Breach {
         /// The fields that differ from before.
         fields: Vec<&'static str>,
     },
-    /// A new task has this many entries already.
+    /// A new task already has this many entries.
     Begun { entries: usize },
 }
 
@@ -335,7 +335,7 @@ pub fn prove(rules: &Rules, before: Option<&Task>, after: &Task) -> Proof {
     match &after.history[before.history.len()..] {
         [] => Proof::Breach(Breach::Moved { fields }),
         ended => {
-            // People's changes at the same time are allowed, and conditions read them.
+            // People's simultaneous changes are allowed, and conditions read them.
             let edited = with_people_of(before, after);
             check_entries(rules, edited, ended, after)
                 .map_or(Proof::Several(ended.len()), Proof::Breach)
@@ -343,7 +343,7 @@ pub fn prove(rules: &Rules, before: Option<&Task>, after: &Task) -> Proof {
     }
 }
 
-/// Returns what is wrong with a task that is new.
+/// Returns the breach of a new task.
 fn judge_new_task(rules: &Rules, after: &Task) -> Breach {
     if !after.history.is_empty() {
         return Breach::Begun { entries: after.history.len() };
@@ -358,8 +358,8 @@ fn judge_new_task(rules: &Rules, after: &Task) -> Breach {
     }
 }
 
-/// Returns the states with the current hash of the rules; `None` if the later one has it already. Another version of the engine
-/// may hash the same rules otherwise.
+/// Returns the states with the current hash of the rules; `None` if the later one has it already. Another version of the engine may
+/// hash the same rules differently.
 pub fn rehashed(
     rules: &Rules,
     before: Option<&Task>,
@@ -380,7 +380,7 @@ pub fn rehashed(
         }
         task
     };
-    // What was written before stays what it was.
+    // Earlier entries keep their hashes.
     Some((before.map(|before| renamed(before, before.history.len())), renamed(after, known)))
 }
 
@@ -393,8 +393,8 @@ fn find_rewrite(before: &Task, after: &Task) -> Option<Breach> {
     }
 }
 
-/// Returns what is wrong with several entries at once; `None` if the engine could have made them one after the other, with claims
-/// and the like in between.
+/// Returns the breach in several entries at once; `None` if the engine could have made them one after the other, with claims and
+/// similar acts in between.
 fn check_entries(rules: &Rules, mut task: Task, ended: &[Visit], after: &Task) -> Option<Breach> {
     for entry in ended {
         let number = task.history.len();

@@ -15,13 +15,12 @@ use crate::rules::condition::value::format_number;
 use crate::rules::refusal::{Flaw, NAMESPACE, Refusal, ToSign};
 use crate::rules::workflow::rules::Rules;
 
-/// Returns what is wrong with the signature of the entry at that index, by the keys in these rules; `None` if it is valid or not
-/// required.
+/// Returns the flaw in the signature of the entry at that index, by the keys in these rules; `None` if it is valid or not required.
 pub fn flaw(rules: &Rules, task: &Task, place: usize) -> Option<Flaw> {
     let entry = task.history.get(place)?;
     let keys = entry.agent.as_ref().map(|agent| rules.org.signing_keys(agent)).unwrap_or_default();
     let Some(signature) = &entry.signature else {
-        // Other endings are not signed by anybody.
+        // Only completions are signed.
         let is_said = matches!(entry.outcome, Ending::Completed(_)) && entry.completion.is_some();
         return (is_said && !keys.is_empty()).then_some(Flaw::Missing);
     };
@@ -38,10 +37,10 @@ pub fn flaw(rules: &Rules, task: &Task, place: usize) -> Option<Flaw> {
     }
 }
 
-/// What a token says: its owner was there, and showed to be its owner (W3C Web Authentication, section 6.1).
+/// The flags of a token for a user who was present and verified (W3C Web Authentication, section 6.1).
 const PRESENT_AND_VERIFIED: u8 = 0b101;
 
-/// Returns what is wrong with a valid signature of a browser. `ssh-keygen` asks for none of it.
+/// Returns the flaw in a valid signature of a browser, by checks that `ssh-keygen` does not make.
 fn passkey_flaw(rules: &Rules, signature: &SshSignature) -> Option<Flaw> {
     let scheme = signature.scheme();
     let passkey = scheme.passkey.as_ref()?;
@@ -142,7 +141,7 @@ fn json(value: &Value) -> String {
 fn quoted(text: &str) -> String {
     let mut out = String::new();
     for c in Value::from(text).to_string().chars() {
-        // None of these survives every terminal and every pipe.
+        // Not every terminal or pipe passes these characters on unchanged.
         if c.is_control() {
             out.push_str(&format!("\\u{:04x}", u32::from(c)));
         } else {
@@ -185,7 +184,7 @@ pub(crate) fn is_valid_signature(signature: &SshSignature, text: &[u8]) -> bool 
     UnparsedPublicKey::new(algorithm, &key.point).verify(&signed, &scheme.bytes).is_ok()
 }
 
-/// A token's flag that what it signed has extensions behind it.
+/// The flag of a token for extensions at the end of the signed data.
 const WITH_EXTENSIONS: u8 = 0b1000_0000;
 
 /// Returns the bytes that a hardware token signs for a text.

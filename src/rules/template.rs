@@ -1,7 +1,7 @@
-//! Texts with holes: `{{name}}` stands for a value that a gate or the task's beginning handed on.
+//! Texts with holes: `{{name}}` stands for a value of a gate's outputs or of the task's input.
 //!
-//! One pass, and values are only ever copied: what an agent wrote is never read as a template. Names are looked up by the
-//! caller; this module knows the grammar and how a value becomes text.
+//! One pass, and values are only copied: a text that an agent wrote is never read as a template. The caller looks up names; this
+//! module knows the grammar and the conversion of values to text.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -15,19 +15,19 @@ use crate::rules::routing::reviews::open_wishes;
 #[cfg(test)]
 mod tests;
 
-/// How many faults are told of one text.
+/// The number of faults of one text that are reported.
 const FAULT_LIMIT: usize = 50;
 
 /// The longest name, in bytes: three identifiers and two dots.
 const NAME_LIMIT: usize = 3 * 64 + 2;
 
-/// The longest text that comes out, in bytes: what is longer is cut, and says so.
+/// The longest filled text, in bytes; a longer one is cut, with a mark.
 const TEXT_LIMIT: usize = 256 * 1024;
 
-/// The longest value that is copied into a text, in bytes: what is longer is cut, and says so.
+/// The longest value that is copied into a text, in bytes; a longer one is cut, with a mark.
 const VALUE_LIMIT: usize = 64 * 1024;
 
-/// A text whose holes are known.
+/// A text that is split at its holes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Template {
     pieces: Vec<Piece>,
@@ -39,7 +39,7 @@ enum Piece {
     Hole(Reference),
 }
 
-/// A hole: the name in it, and where it stands.
+/// A hole: its name, and its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reference {
     /// The name: `branch`, `review.blockers`, `fork.security.summary`.
@@ -48,12 +48,12 @@ pub(crate) struct Reference {
     pub range: Range<usize>,
 }
 
-/// Something in a template that is no hole and looks like one.
+/// A part of a template that looks like a hole and is not a valid one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TemplateFault {
     /// The bytes in the text.
     pub range: Range<usize>,
-    /// What is wrong, in one sentence.
+    /// The fault, in one sentence.
     pub message: String,
     pub help: String,
 }
@@ -62,7 +62,7 @@ pub(crate) struct TemplateFault {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Rendered {
     pub text: String,
-    /// The names that stood for nothing, each once, in the order of the text.
+    /// The names without a value, each once, in the order of the text.
     pub missing: Vec<String>,
     /// The names whose values did not fit, each once.
     pub cut: Vec<String>,
@@ -76,7 +76,7 @@ impl Reference {
 }
 
 impl Template {
-    /// Reads a text, in time linear in its length. Returns everything that is wrong with it if anything is.
+    /// Reads a text, in time linear in its length. Fails with all faults.
     pub(crate) fn parse(text: &str) -> Result<Self, Vec<TemplateFault>> {
         let mut pieces = Vec::new();
         let mut faults = Vec::new();
@@ -84,7 +84,7 @@ impl Template {
         let mut at = 0;
         while let Some(open) = text[at..].find("{{").map(|found| at + found) {
             if open > at && text[..open].ends_with('\\') {
-                // The backslash is part of what has not been copied yet.
+                // The backslash is part of the text that has not been copied yet.
                 plain.push_str(&text[at..open - 1]);
                 at = open + text[open..].bytes().take_while(|byte| *byte == b'{').count();
                 plain.push_str(&text[open..at]);
@@ -121,7 +121,7 @@ impl Template {
         })
     }
 
-    /// Returns the text with every hole filled by what `look_up` finds; nobody has handed on yet what it does not find.
+    /// Returns the text with every hole filled with the result of `look_up`; `None` means that no gate has handed on the value yet.
     pub(crate) fn render<'v>(
         &self,
         look_up: impl Fn(&Reference) -> Option<Cow<'v, Value>>,
@@ -152,7 +152,7 @@ impl Rendered {
             return;
         }
         note(&mut self.cut, name);
-        // A text that is full already gets no more than the shortest mark for each further hole.
+        // A text that is already full gets only the shortest mark for each further hole.
         self.text.push_str(&text[..text.floor_char_boundary(room)]);
         self.text.push_str(&match room {
             0 => "[cut]".to_owned(),
@@ -167,12 +167,12 @@ fn note(names: &mut Vec<String>, name: &str) {
     }
 }
 
-/// Reads the hole that opens there. Returns where it ends, and the name in it.
+/// Reads the hole that opens at an offset. Returns its end, and its name.
 fn hole(text: &str, open: usize) -> (usize, Result<&str, TemplateFault>) {
     let (braces, closing) =
         if text[open..].starts_with("{{{") { ("{{{", "}}}") } else { ("{{", "}}") };
     let start = open + braces.len();
-    // What lies behind the next opening braces is theirs: so every byte is looked at a few times, and no more.
+    // The text after the next opening braces belongs to those, so that every byte is read a few times at most.
     let end = text[start..].find("{{").map_or(text.len(), |next| start + next);
     let Some(close) = text[start..end].find(closing).map(|close| start + close) else {
         let message = format!("`{braces}` is opened and not closed by `{closing}`");
@@ -208,13 +208,13 @@ fn is_name(text: &str) -> bool {
     text.len() <= NAME_LIMIT && text.split('.').count() <= 3 && text.split('.').all(is_word)
 }
 
-/// Returns a value as it stands in a text: texts as they are, lists of plain values as lines with dashes, all else as JSON.
+/// Returns a value as text: texts as they are, lists of plain values as lines with dashes, other values as JSON.
 pub(crate) fn as_text(value: &Value) -> Cow<'_, str> {
     let is_plain = |value: &Value| !matches!(value, Value::Array(_) | Value::Object(_));
     match value {
         Value::String(text) => Cow::Borrowed(text),
         Value::Array(items) if items.iter().all(is_plain) => {
-            // The lines of one item stay together.
+            // The lines of one item are indented, so that they belong together.
             let indented = |text: &str| text.trim_end_matches('\n').replace('\n', "\n  ");
             let lines: Vec<String> =
                 items.iter().map(|item| format!("- {}", indented(&as_text(item)))).collect();
@@ -241,15 +241,15 @@ pub(crate) struct Values<'a> {
     pub(crate) incoming: Option<&'a Visit>,
 }
 
-/// What can be said of every gate, whatever it hands on.
+/// The values that every gate has, whatever its outputs.
 pub(crate) const OF_A_GATE: &[&str] =
     &["summary", "outcome", "agent", "blockers", "notes", "body", EXCERPT];
 
-/// The beginning of a gate's text, and how many characters that is.
+/// The name for the beginning of a gate's text, and its length in characters.
 const EXCERPT: &str = "excerpt";
 const EXCERPT_LENGTH: usize = 800;
 
-/// What can be said of a gate with a loop: the outputs of each item.
+/// The name that every gate with a loop has: the outputs of each item.
 pub(crate) const ITEMS: &str = "items";
 
 /// Returns whether the gate of that name goes through a list.
@@ -257,7 +257,7 @@ pub(crate) fn has_loop(workflow: &Workflow, gate: &str) -> bool {
     workflow.gates.iter().any(|own| own.id.as_str() == gate && own.for_each().is_some())
 }
 
-/// What can be said of every task.
+/// The values that every task has.
 pub(crate) const OF_A_TASK: &[&str] = &["id", "title", "description", "body"];
 
 impl<'a> Values<'a> {
@@ -293,7 +293,7 @@ impl<'a> Values<'a> {
         incoming.or_else(latest).or_else(|| self.given(name)).or_else(|| self.result(name))
     }
 
-    /// Returns what the task started with under that name, or what the workflow takes for it.
+    /// Returns the task's input of that name, or the workflow's default for it.
     fn given(&self, name: &str) -> Option<Cow<'a, Value>> {
         let given = self.handed_on("input").and_then(|input| input.get(name));
         let default = || self.workflow.context.input.as_ref()?.get(name);
@@ -326,7 +326,7 @@ impl<'a> Values<'a> {
         match what {
             "blockers" => return Some(Cow::Owned(self.wishes(gate).0.into())),
             "notes" => return Some(text(self.wishes(gate).1)),
-            // A loop has no outputs before its first item is done.
+            // A loop has no outputs until its first item is done.
             ITEMS if has_loop(self.workflow, gate) => {
                 return Some(Cow::Owned(Value::Array(Vec::new())));
             }
@@ -372,7 +372,7 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Returns what the gate wants mended and nobody has answered yet.
+    /// Returns the unanswered requests of the gate, and their notes.
     fn wishes(&self, gate: &str) -> (Vec<String>, String) {
         if let Some(review) =
             self.task.review.as_ref().filter(|review| review.from_gate.as_str() == gate)
@@ -386,7 +386,7 @@ impl<'a> Values<'a> {
         open.map(|wish| (wish.blockers, wish.notes.unwrap_or_default())).unwrap_or_default()
     }
 
-    /// Returns a gate's latest result: its text, or its summary, then what it handed on; of a fork, that of each branch.
+    /// Returns a gate's latest result: its text or its summary, then its outputs; for a fork, the result of each branch.
     fn result(&self, gate: &str) -> Option<Cow<'a, Value>> {
         let of_gate = |visit: &&Visit| visit.gate.as_str() == gate;
         let fork = self.workflow.gates.iter().find(|own| own.id.as_str() == gate)?.fork();
@@ -409,7 +409,7 @@ impl<'a> Values<'a> {
         Some(text(lines.join("\n")))
     }
 
-    /// Returns the text of a visit; its summary, if it brought none.
+    /// Returns the text of a visit, or its summary if it has none.
     fn said(&self, visit: usize) -> String {
         let work = self.body.works.iter().find(|(own, _)| *own == visit);
         let text = work.map(|(_, text)| text.trim_matches('\n').to_owned());
@@ -424,7 +424,7 @@ impl<'a> Values<'a> {
     }
 }
 
-/// Returns what an entry itself says under that name.
+/// Returns a value of the entry itself by its name.
 fn of_visit(visit: &Visit, what: &str) -> Option<Cow<'static, Value>> {
     Some(text(match what {
         "summary" => visit.summary.clone(),
@@ -438,7 +438,7 @@ fn text(text: String) -> Cow<'static, Value> {
     Cow::Owned(Value::String(text))
 }
 
-/// Returns the names that the brief asks for, each once, in the order of the texts.
+/// Returns the names that the brief's texts contain, each once, in the order of the texts.
 pub fn reads(duty: &Duty) -> Vec<String> {
     let Brief { entry, reentry } = &duty.brief;
     let mut names = Vec::new();
@@ -452,7 +452,7 @@ pub fn reads(duty: &Duty) -> Vec<String> {
     names
 }
 
-/// Returns the names that one text asks for. A text that is no template has been refused when the rules were read.
+/// Returns the names in one text. Reading the rules has already refused texts that are not templates.
 pub fn asked_for(text: &str) -> Vec<String> {
     let template = Template::parse(text).unwrap_or_default();
     template.references().map(|reference| reference.name.clone()).collect()

@@ -1,7 +1,7 @@
 //! Reads a verdict from an agent's text. Quotes, code and comments never decide; the last mark counts; an unreadable verdict is
-//! reported, and never taken for a pass.
+//! reported, and never counts as a pass.
 //!
-//! Everything here takes time that grows with the length of the text, whatever is in it.
+//! The time for a text grows only with its length, whatever its content.
 
 use crate::domain::workflow::gate::Mark;
 use crate::domain::{Map, Outcome, Outputs, ReplyFields, SUSPEND, Signal};
@@ -9,7 +9,7 @@ use crate::rules::verdict::mask::{Masked, MaskedLine, marker};
 
 pub(crate) mod mask;
 
-/// What a text says.
+/// The verdict and the values of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct VerdictReading {
     pub verdict: TextVerdict,
@@ -22,7 +22,7 @@ pub(crate) struct VerdictReading {
 /// The verdict of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TextVerdict {
-    /// `PASS`, or the line that was expected.
+    /// `PASS`, or the expected line.
     Passed,
     /// `FAIL`.
     Failed,
@@ -30,7 +30,7 @@ pub(crate) enum TextVerdict {
     Named(String),
     /// There is no mark.
     Nothing,
-    /// There is a mark with this text, which is none of the words.
+    /// There is a mark with this text, which is not one of the words.
     Unreadable(String),
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn read(mark: &Mark, words: &[&str], keys: &[&str], text: &str) -> Ve
         Mark::Tag { tag, .. } => tag_verdict(&masked, tag, words),
         Mark::Key(key) => key_verdict(&masked, key, words, keys),
         Mark::Expects(line) => line_verdict(&masked, line, keys),
-        // Its frontmatter has been read already.
+        // The frontmatter was read before.
         Mark::Status => (TextVerdict::Nothing, 0),
     };
     let verdict = failure(&masked, mark, words).unwrap_or(verdict);
@@ -55,7 +55,7 @@ pub(crate) fn read(mark: &Mark, words: &[&str], keys: &[&str], text: &str) -> Ve
     VerdictReading { verdict, values, items }
 }
 
-/// Reads a text as the gate does that has the signal, these outcomes and these outputs; `fields` is the text's frontmatter.
+/// Reads a text by a gate's signal, outcomes and outputs; `fields` is the text's frontmatter.
 pub(crate) fn read_at(
     signal: &Signal,
     possible: &[Outcome],
@@ -71,7 +71,7 @@ pub(crate) fn read_at(
         *word = signal.meant(word).to_owned();
     }
     if signal.mark == Mark::Status {
-        // Keys of the frontmatter are no lines of the text.
+        // Keys of the frontmatter do not count as lines of the text.
         let is_whole =
             text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']).starts_with("---");
         let length = fields.filter(|_| is_whole).map_or(0, |own| own.length);
@@ -88,7 +88,7 @@ pub(crate) fn read_at(
 /// The key of the outcome among outputs.
 pub(crate) const STATUS: &str = "$status";
 
-/// Returns the key of the outcome among the fields of a reply. A plain `status` is one where the gate decides, unless it is an output.
+/// Returns the key of the outcome among the fields of a reply. A plain `status` counts if the gate decides, unless it is an output.
 pub(crate) fn status_key(fields: &Map, possible: &[Outcome], outputs: &Outputs) -> &'static str {
     let is_plain = !fields.contains_key(STATUS)
         && fields.contains_key("status")
@@ -97,7 +97,7 @@ pub(crate) fn status_key(fields: &Map, possible: &[Outcome], outputs: &Outputs) 
     if is_plain { "status" } else { STATUS }
 }
 
-/// Returns the only outcome that passes the gate, if there is one and the gate does not reject: nobody need name it.
+/// Returns the only outcome that passes the gate, if there is one and the gate does not reject: completions need not name it.
 pub(crate) fn only_exit(possible: &[Outcome]) -> Option<&Outcome> {
     let mut judging = possible.iter().filter(|outcome| outcome.judges());
     judging.next().filter(|only| **only == Outcome::Complete && judging.next().is_none())
@@ -124,7 +124,7 @@ fn status_verdict(
     }
 }
 
-/// Returns the fields that tell why an agent suspends its work, as blockers: `reason` as it is, others by name.
+/// Returns the fields with the reasons of an agent that suspends its work, as blockers: `reason` as it is, others by name.
 pub(crate) fn reasons(fields: &Map) -> Vec<String> {
     let text = |value: &serde_json::Value| {
         value.as_str().map_or_else(|| value.to_string(), |text| text.trim().to_owned())
@@ -136,7 +136,7 @@ pub(crate) fn reasons(fields: &Map) -> Vec<String> {
     fields.iter().map(one).collect()
 }
 
-/// Returns the verdict of a text whose `STATUS:` says that the work failed: no other line outweighs that.
+/// Returns the verdict of a text whose `STATUS:` line reports a failure: no other line outweighs that.
 fn failure(masked: &Masked<'_>, mark: &Mark, words: &[&str]) -> Option<TextVerdict> {
     let own = match mark {
         Mark::Key(key) => Some(key.as_str()),
@@ -158,7 +158,7 @@ fn failure(masked: &Masked<'_>, mark: &Mark, words: &[&str]) -> Option<TextVerdi
     Some(judged(meant, &format!("STATUS: {said}"), words))
 }
 
-/// Returns the outcome that a verdict stands for; one that the gate does not have is no verdict.
+/// Returns the outcome that a verdict stands for; `None` if the gate does not have it.
 pub(crate) fn outcome(
     signal: &Signal,
     possible: &[Outcome],
@@ -177,14 +177,15 @@ pub(crate) fn outcome(
     possible.iter().find(|outcome| outcome.is_meant_by(word)).cloned()
 }
 
-/// Returns what is looked for at a gate with these outcomes, for messages; who cannot go on says so as an outcome.
+/// Returns the marks that are looked for at a gate with these outcomes, for messages. They do not include outcomes such as
+/// `blocked`.
 pub(crate) fn looked_for_at(mark: &Mark, possible: &[Outcome]) -> String {
     let judging = possible.iter().filter(|outcome| outcome.judges());
     let words: Vec<&str> = judging.map(Outcome::as_str).collect();
     looked_for(mark, &words)
 }
 
-/// Returns what is looked for, for messages.
+/// Returns the marks that are looked for, for messages.
 pub(crate) fn looked_for(mark: &Mark, words: &[&str]) -> String {
     let each = |show: &dyn Fn(&str) -> String, between: &str| {
         words.iter().map(|word| show(word)).collect::<Vec<_>>().join(between)
@@ -232,12 +233,12 @@ fn cut(text: &str, limit: usize) -> String {
     }
 }
 
-/// Returns what the last tag says, and where it ends.
+/// Returns the verdict of the last tag, and its end.
 fn tag_verdict(masked: &Masked<'_>, tag: &str, words: &[&str]) -> (TextVerdict, usize) {
     let (open, close) = (format!("<{tag}>"), format!("</{tag}>"));
     let loud = masked.loud();
     let Some(start) = places(loud, &open).last() else {
-        // A tag that is closed and was never opened is no verdict, and no silence either.
+        // A closing tag without an opening one is not a verdict, but not silence either.
         return match places(loud, &close).last() {
             Some(at) => (TextVerdict::Unreadable(close), at),
             None => (TextVerdict::Nothing, 0),
@@ -260,7 +261,7 @@ fn tag_verdict(masked: &Masked<'_>, tag: &str, words: &[&str]) -> (TextVerdict, 
     (judged(word, &masked.text[from..end], words), at)
 }
 
-/// Returns where the tag stands, whatever its case; not where it leans against a backtick: that one is shown, not said.
+/// Returns the places of the tag, in any case. A tag next to a backtick does not count: it is a quotation.
 fn places<'a>(loud: &'a str, tag: &'a str) -> impl Iterator<Item = usize> + 'a {
     let bytes = loud.as_bytes();
     bytes.iter().enumerate().filter(|(_, byte)| **byte == b'<').map(|(at, _)| at).filter(
@@ -276,13 +277,13 @@ fn places<'a>(loud: &'a str, tag: &'a str) -> impl Iterator<Item = usize> + 'a {
     )
 }
 
-/// How many items are taken; the text as a whole is kept beside them.
+/// The most items that are taken; the whole text is kept besides.
 const ITEM_LIMIT: usize = 50;
 
 /// The longest item, in characters.
 const LENGTH_LIMIT: usize = 400;
 
-/// Returns the items below that place, each on one line. What is ticked off is none, nor is a line that gives a value.
+/// Returns the items below that place, each on one line. Ticked items and lines that give a value do not count.
 fn items(masked: &Masked<'_>, from: usize, keys: &[&str]) -> Vec<String> {
     let values = sections(masked, keys, None);
     let mut list: Vec<String> = Vec::new();
@@ -321,7 +322,7 @@ fn items(masked: &Masked<'_>, from: usize, keys: &[&str]) -> Vec<String> {
     list.iter().map(|item| cut(item, LENGTH_LIMIT)).collect()
 }
 
-/// Returns what the last line of that key says, and where its value ends.
+/// Returns the verdict of the last line with that key, and the end of its value.
 fn key_verdict(
     masked: &Masked<'_>,
     key: &str,
@@ -336,7 +337,7 @@ fn key_verdict(
     (judged(loud, shown, words), value.start)
 }
 
-/// Returns whether the text has the line, and where.
+/// Returns whether the text has the line, and its place.
 fn line_verdict(masked: &Masked<'_>, wanted: &str, keys: &[&str]) -> (TextVerdict, usize) {
     let wanted = wanted.trim();
     let Some(key) = parse_key(wanted) else {
@@ -351,7 +352,7 @@ fn line_verdict(masked: &Masked<'_>, wanted: &str, keys: &[&str]) -> (TextVerdic
     let Some(found) = last_section(masked, key.key, keys) else {
         return (TextVerdict::Nothing, 0);
     };
-    // A key alone asks for any value.
+    // A key without a value asks for any value.
     let passes = if key.value.is_empty() {
         !found.value().is_empty()
     } else {
@@ -361,7 +362,7 @@ fn line_verdict(masked: &Masked<'_>, wanted: &str, keys: &[&str]) -> (TextVerdic
     (if passes { TextVerdict::Passed } else { unreadable() }, found.start)
 }
 
-/// Returns the values of the keys; the last of each counts. A value runs on over the lines below, up to the next key.
+/// Returns the values of the keys; the last of each counts. A value continues on the lines below, up to the next key.
 fn key_values(masked: &Masked<'_>, mark: &Mark, keys: &[&str]) -> Vec<(String, String)> {
     let mut known = keys.to_vec();
     let tag = match mark {
@@ -387,7 +388,7 @@ fn key_values(masked: &Masked<'_>, mark: &Mark, keys: &[&str]) -> Vec<(String, S
 
 /// A key's value, line by line.
 struct Section<'m> {
-    /// Its place among the known keys; beyond them for a key that nobody asked for.
+    /// Its index among the known keys; `usize::MAX` for an unknown key.
     key: usize,
     start: usize,
     /// The line of the key.
@@ -397,7 +398,7 @@ struct Section<'m> {
 }
 
 impl Section<'_> {
-    /// Returns whether a line below is part of this value: it stands deeper than the key, or is an item of a list.
+    /// Returns whether a line below is part of this value: it is indented deeper than the key, or is an item of a list.
     fn holds(&self, line: &str) -> bool {
         depth(line) > depth(self.line)
     }
@@ -413,7 +414,7 @@ impl Section<'_> {
     }
 }
 
-/// Returns how deep a line stands; an item of a list stands deeper than a plain line.
+/// Returns the indentation of a line; an item of a list counts as deeper than a plain line.
 fn depth(line: &str) -> usize {
     let rest = line.trim_start();
     line.len() - rest.len() + usize::from(marker(rest).is_some())
@@ -447,9 +448,9 @@ fn sections<'m>(masked: &'m Masked<'_>, known: &[&str], tag: Option<&str>) -> Ve
         });
         match (found, open) {
             (Some((key, found)), _) => {
-                // Both lines have the same length, so the value stands at the same place in both.
+                // Both lines have the same length, so the value is at the same place in both.
                 let from = from + found.start;
-                // What YAML puts before a text of several lines is no part of it.
+                // YAML's sign before a text of several lines is not part of it.
                 let is_mark = matches!(found.value, "|" | "|-" | "|+" | ">" | ">-" | ">+");
                 let value = if is_mark { "" } else { found.value };
                 list.push(Section {
@@ -471,7 +472,7 @@ fn sections<'m>(masked: &'m Masked<'_>, known: &[&str], tag: Option<&str>) -> Ve
     list
 }
 
-/// Tells a key that ends the value above although nobody asked for it: prose is full of colons, but not behind capitals.
+/// Returns whether an unknown key ends the value above: prose is full of colons, but rarely after capitals.
 fn is_loud(key: &str) -> bool {
     key.len() > 1 && key.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
 }
@@ -483,7 +484,7 @@ struct Keyed<'m> {
     value: &'m str,
 }
 
-/// Splits `KEY: value`; the key is one word, and emphasis around it is no part of either.
+/// Splits `KEY: value`; the key is one word, and emphasis around it is part of neither.
 fn parse_key(line: &str) -> Option<Keyed<'_>> {
     let length =
         line.bytes().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-')).count();
@@ -494,7 +495,7 @@ fn parse_key(line: &str) -> Option<Keyed<'_>> {
     }
     let rest = line[key.len()..].trim_start_matches(['*', '_']);
     let value = rest.trim_start_matches([' ', '\t']).strip_prefix(':')?;
-    // `https://` and `std::fmt` are no keys.
+    // `https://` and `std::fmt` are not keys.
     if !value.is_empty() && !value.starts_with([' ', '\t', '*', '_']) {
         return None;
     }
@@ -505,7 +506,7 @@ fn parse_key(line: &str) -> Option<Keyed<'_>> {
     Some(Keyed { key, start: line.len() - value.len(), value: value.trim_end() })
 }
 
-/// Returns a line without what Markdown puts around a word, and where it begins: a heading's sign, a list's marker, emphasis.
+/// Returns a line without Markdown's signs around a word (a heading's sign, a list's marker, emphasis), and the start of the rest.
 fn decorated(line: &str) -> (usize, &str) {
     let rest = line.trim_start().trim_start_matches('#').trim_start();
     let rest = marker(rest).map_or(rest, |length| &rest[length..]);

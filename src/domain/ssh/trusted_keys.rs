@@ -1,26 +1,26 @@
-//! The keys that somebody trusts, whatever the repository says: what an `allowed_signers` file of OpenSSH means.
+//! The keys that a person trusts, whatever the repository says: the content of an `allowed_signers` file of OpenSSH.
 
 use crate::domain::{AgentId, PublicKey, Timestamp};
 
-/// All that is trusted.
+/// All trusted keys.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct TrustedKeys(pub Vec<TrustedKey>);
 
-/// A key, and what it is trusted with.
+/// A key, and the uses that it is trusted for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TrustedKey {
-    /// Whose it is: names, and patterns with `*` and `?`; one that begins with `!` is nobody's whom it fits.
+    /// The owners: names, and patterns with `*` and `?`. A pattern that begins with `!` excludes the names that match it.
     pub principals: Vec<String>,
-    /// What it may sign; nothing for everything.
+    /// The namespaces that it may sign in; `None` means all.
     pub namespaces: Option<Vec<String>>,
     pub after: Option<Timestamp>,
     pub before: Option<Timestamp>,
-    /// The key; nothing where it is of a type that is not checked here.
+    /// The key; `None` if aof does not check keys of its type.
     pub key: Option<PublicKey>,
 }
 
 impl TrustedKeys {
-    /// Returns whether the key was that agent's then, for signatures of that use.
+    /// Returns whether the key belonged to that agent at that time, for signatures in that namespace.
     pub(crate) fn trusts(
         &self,
         key: &PublicKey,
@@ -35,7 +35,7 @@ impl TrustedKeys {
         })
     }
 
-    /// Returns whether a key of the agent is named that was good then: whoever has one signs. A pattern names nobody.
+    /// Returns whether a key that was valid then names the agent: an agent with a key must sign. A pattern names no agent.
     pub(crate) fn names(&self, agent: &AgentId, namespace: &str, at: Timestamp) -> bool {
         let named =
             |line: &TrustedKey| line.principals.iter().any(|principal| principal == agent.as_str());
@@ -51,7 +51,7 @@ impl TrustedKey {
     }
 }
 
-/// Returns whether one of the patterns fits, and none that forbids.
+/// Returns whether a pattern matches, and no excluding pattern does.
 fn any_fits(patterns: &[String], text: &str) -> bool {
     let forbidden =
         |pattern: &String| pattern.strip_prefix('!').is_some_and(|pattern| fits(pattern, text));
@@ -59,8 +59,8 @@ fn any_fits(patterns: &[String], text: &str) -> bool {
         && patterns.iter().any(|pattern| !pattern.starts_with('!') && fits(pattern, text))
 }
 
-/// Returns whether the pattern fits: `*` is anything, `?` any one character. Each star is tried once from each place on, so a long
-/// pattern costs no more than its length times the text's.
+/// Returns whether the pattern matches: `*` is anything, `?` any one character. Each star is tried once from each place on, so a
+/// long pattern costs no more than its length times the text's.
 fn fits(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) =
         (pattern.chars().collect(), text.chars().collect());

@@ -7,33 +7,33 @@ use super::gate::{Branch, Duty, Exhausted, Gate};
 use crate::domain::words::words;
 use crate::domain::{GateId, Map, Outcome, Period, RoleId, RunLimits, WorkflowName};
 
-/// An ordered list of gates (spec 1, 1.2 and appendix A). All of it serializes, to compare two versions; `Rules` spells out what its
-/// hash covers.
+/// An ordered list of gates (spec 1, 1.2 and appendix A). All of it serializes, to compare two versions; `Rules` defines the part
+/// that its hash covers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Workflow {
-    /// What tasks call it in `routing.workflow`.
+    /// The name that tasks have in `routing.workflow`.
     pub name: WorkflowName,
     pub description: Option<String>,
-    /// What people call this edition of it; decides nothing.
+    /// The name of this edition, for people; no rule reads it.
     pub version: Option<String>,
-    /// The roles and agents that may see and start it; empty means everybody.
+    /// The roles and agents that may see and start it; empty means all.
     pub visible_to: Vec<String>,
-    /// What an omitted outcome means at gates that cannot reject.
+    /// The meaning of an omitted outcome at gates that cannot reject.
     pub default_outcome: Outcome,
     #[serde(rename = "rejectionStrategy")]
     pub rejection: RejectionStrategy,
-    /// Whether `needs_review` sends back (the default), or holds the task at the gate for a person.
+    /// False if `needs_review` sends back (the default), true if it holds the task at the gate for a person.
     pub holds_rejections: bool,
-    /// How long a visit may take at gates that do not say.
+    /// The time limit of a visit at gates that set none.
     pub timeout: Option<Period>,
-    /// How long a claim lasts, where it is not renewed, at gates that do not say.
+    /// The time that a claim lasts without renewal, at gates that set none.
     pub lease: Option<Period>,
-    /// What bounds the runs of agents at gates that do not say.
+    /// The limits of agents' runs at gates that set none.
     pub run: RunLimits,
     /// The rounds in which it runs.
     pub repeat: Option<Repeat>,
-    /// What tasks start with, and what gates hand on.
+    /// The values that tasks start with, and the rules for outputs.
     pub context: ContextRules,
     /// The gates, in order; never empty.
     pub gates: Vec<Gate>,
@@ -45,7 +45,7 @@ impl Workflow {
         self.gates.iter().enumerate().find(|(_, gate)| gate.id == *id)
     }
 
-    /// Returns every role that it names, each once, in the order of the gates; those that only step in come last.
+    /// Returns every role that the workflow names, each once, in the order of the gates; roles that only step in come last.
     pub fn roles(&self) -> Vec<&RoleId> {
         let working = self.gates.iter().flat_map(Gate::roles);
         let stepping_in = self.gates.iter().flat_map(|gate| {
@@ -66,7 +66,7 @@ impl Workflow {
         roles
     }
 
-    /// Tells whether the name always means what a task starts with.
+    /// Returns whether the name always means a value that the task started with.
     pub fn protects(&self, name: &str) -> bool {
         let declares = |duty: &Duty| duty.outputs.names().contains(&name);
         let declared = |gate: &Gate| {
@@ -86,7 +86,7 @@ impl Workflow {
     }
 }
 
-/// The rounds of a workflow: it begins again until a condition holds.
+/// The rounds of a workflow, which starts again until a condition holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Repeat {
@@ -94,23 +94,23 @@ pub struct Repeat {
     pub until: String,
     /// The most rounds.
     pub max: u32,
-    /// What happens after the last round if the condition does not hold.
+    /// The consequence if the condition does not hold after the last round.
     pub on_exhausted: Exhausted,
 }
 
 impl Repeat {
-    /// The most rounds if the workflow does not say.
+    /// The most rounds if the workflow sets none.
     pub const DEFAULT_ROUNDS: u32 = 20;
 }
 
 words!(
-    /// Where a rejection leads (spec 1, 1.2).
+    /// The destination of a rejection (spec 1, 1.2).
     RejectionStrategy, "a rejection strategy", {
-        /// To the first gate that applies.
+        /// The first gate that applies.
         Origin = "origin",
-        /// To the gate that passed the task on.
+        /// The gate that passed the task on.
         Previous = "previous",
-        /// To the gate that the rejecting gate names in `rejectTo`.
+        /// The gate that the rejecting gate names in `rejectTo`.
         Named = "named",
     }
 );
@@ -119,8 +119,8 @@ words!(
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ContextRules {
-    /// What a task starts with: names and defaults; null is for what whoever makes the task must say. Absent means that
-    /// anything may be said.
+    /// The values that a task starts with: names and defaults. Null means that the creator of the task must give the value. `None`
+    /// allows any names.
     pub input: Option<Map>,
     /// The names that always mean the input; absent means the usual ones.
     pub protected: Option<Vec<String>>,
@@ -129,13 +129,13 @@ pub struct ContextRules {
 }
 
 impl ContextRules {
-    /// The largest value where the workflow does not say.
+    /// The largest value if the workflow sets none.
     pub const DEFAULT_BYTES: usize = 4096;
 
-    /// The names that are protected where the workflow does not say, as far as a task starts with them and no gate declares them.
+    /// The names that are protected by default, if a task starts with them and no gate declares them.
     pub const USUALLY_PROTECTED: &[&str] = &["task", "repo", "branch"];
 
-    /// Tells whether a task starts with a value of that name.
+    /// Returns whether a task starts with a value of that name.
     pub fn declares(&self, name: &str) -> bool {
         self.input.as_ref().is_some_and(|input| input.contains_key(name))
     }
@@ -148,30 +148,30 @@ impl Default for ContextRules {
 }
 
 words!(
-    /// What became of a field.
+    /// The result for a field of a foreign file.
     FieldFate, "a fate", {
-        /// It stands in the new file as it stood in the old one.
+        /// The new file has it as the old one had it.
         Kept = "kept",
-        /// It says the same in other words.
+        /// The new file has it in another form.
         Converted = "converted",
-        /// The file does not say it, and the new one has to, or does by a default.
+        /// The file does not have it; the new one requires it, or has it by default.
         Added = "added",
-        /// It is not in the new file; where a task goes does not depend on it.
+        /// The new file does not have it; routing does not depend on it.
         Dropped = "dropped",
-        /// It is not in the new file, and a task would go another way for it.
+        /// The new file does not have it, and the task would have been routed by it.
         Lost = "lost",
     }
 );
 
-/// One field of the foreign file.
+/// A remark about one field of the foreign file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportRemark {
-    /// Its line, from 1; absent where the file says nothing of it.
+    /// The field's line, from 1; absent if the file does not have it.
     pub line: Option<usize>,
-    /// The way to it: `steps.review.on_fail`.
+    /// The path of the field: `steps.review.on_fail`.
     pub field: String,
     pub fate: FieldFate,
-    /// Why, or into what.
+    /// The reason, or the field that replaced it.
     pub note: String,
 }
 

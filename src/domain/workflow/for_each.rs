@@ -10,7 +10,7 @@ use crate::domain::GateId;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ForEach {
-    /// The path of the list in the context, as in `plan.stories`.
+    /// The path of the list in the context: `plan.stories`.
     pub list: String,
     /// The longest list; with a longer one the task is blocked.
     pub max_items: usize,
@@ -19,7 +19,7 @@ pub struct ForEach {
 }
 
 impl ForEach {
-    /// The longest list if the gate does not say.
+    /// The longest list if the gate sets none.
     pub const DEFAULT_ITEMS: usize = 50;
 
     /// Returns the parts of the path: a gate or `input`, then keys.
@@ -38,7 +38,7 @@ pub struct LoopItem {
 }
 
 impl LoopItem {
-    /// Returns the item after it.
+    /// Returns the next item; `None` after the last.
     pub fn next(self) -> Option<Self> {
         let index = self.index + 1;
         (index < self.of).then_some(Self { index, ..self })

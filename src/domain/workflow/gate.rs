@@ -16,68 +16,68 @@ use crate::domain::{
 pub struct Gate {
     pub id: GateId,
     pub description: Option<String>,
-    /// When it applies: a JavaScript expression; absent means always. What a condition gate decides by.
+    /// The condition under which the gate applies, a JavaScript expression; absent means always. A condition gate decides by it.
     pub when: Option<String>,
-    /// What a condition that fails to evaluate means.
+    /// The consequence of a condition that fails to evaluate.
     pub on_condition_error: OnConditionError,
-    /// Whether it lies off the line: entered only by a route, and left to where the task came from.
+    /// True if the gate is off the line: entered only by a route, and left to the gate that the task came from.
     pub detour: bool,
-    /// What must have ended before a task passes it.
+    /// The tasks that must have ended before a task passes the gate.
     pub wait_for: Option<WaitFor>,
-    /// What is checked before a task passes it.
+    /// The checks that must hold before a task passes the gate.
     pub check: Vec<GateCheck>,
-    /// Whether a task that passes it is delivered, for statistics.
+    /// True if a task that passes the gate counts as delivered in statistics.
     pub delivery: bool,
-    /// The ways out of it.
+    /// The ways out of the gate.
     pub exits: Exits,
     /// A person's own facts about the gate.
     pub metadata: Map,
     pub kind: GateKind,
 }
 
-/// What happens at a gate.
+/// The kind of a gate: the way it decides.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum GateKind {
-    /// Somebody works.
+    /// An agent works.
     Work(Box<Duty>),
-    /// Nobody does: `when` chooses between the decisions `true` and `false`.
+    /// No one works: `when` chooses between the decisions `true` and `false`.
     Condition,
-    /// Several do, each at a branch; what they say joins to one `complete` or `needs_review`.
+    /// Several agents work, each at a branch; their outcomes join to one `complete` or `needs_review`.
     Fork(Fork),
 }
 
-/// What is asked of whoever works at a gate.
+/// The duty of the agent at a gate.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Duty {
     pub role: RoleId,
-    /// Whether it may send a task back.
+    /// True if the agent may send a task back.
     pub can_reject: bool,
-    /// Whether its agent may say that it does not apply.
+    /// True if the agent may skip the gate.
     pub can_skip: bool,
-    /// Whether only people may complete it.
+    /// True if only people may complete the gate.
     pub require_human: bool,
-    /// How long a visit may take.
+    /// The time limit of a visit.
     pub timeout: Option<Period>,
-    /// The role that a visit goes to when it takes longer.
+    /// The role that takes over a visit that takes longer.
     pub escalate_to: Option<RoleId>,
-    /// How long a claim lasts when it is not renewed.
+    /// The time that a claim lasts without renewal.
     pub lease: Option<Period>,
     /// The list of which each visit has one item.
     pub for_each: Option<ForEach>,
     /// Gates whose workers may not work here for the same task.
     pub separate_from: Vec<GateId>,
-    /// What counts as the same worker.
+    /// The attribute by which workers count as the same.
     pub separate_by: Identity,
     pub outputs: Outputs,
-    /// Where the verdict is read from when a completion names no outcome.
+    /// The text mark that gives the verdict when a completion names no outcome.
     pub signal: Option<Signal>,
-    /// What the work may touch, as patterns of paths; told to the agent.
+    /// The files that the work may touch, as patterns of paths; shown to the agent.
     pub files: Vec<String>,
-    /// What agents are told; what is absent is generated.
+    /// The brief for agents; absent parts are generated.
     pub brief: Brief,
-    /// What is said of the runs of its agents.
+    /// The limits of its agents' runs, and the meaning of their exit statuses.
     pub run: GateRun,
 }
 
@@ -115,7 +115,7 @@ impl GateKind {
 }
 
 impl Gate {
-    /// Returns what is asked of whoever works here; nothing where nobody does.
+    /// Returns the duty of the agent that works here; `None` if no one does.
     pub fn duty(&self) -> Option<&Duty> {
         match &self.kind {
             GateKind::Work(duty) => Some(duty),
@@ -123,12 +123,12 @@ impl Gate {
         }
     }
 
-    /// Returns the list that it goes through.
+    /// Returns the list that the gate goes through.
     pub fn for_each(&self) -> Option<&ForEach> {
         self.duty()?.for_each.as_ref()
     }
 
-    /// Returns the branches; nothing where it is no fork.
+    /// Returns the fork; `None` if the gate is not one.
     pub fn fork(&self) -> Option<&Fork> {
         match &self.kind {
             GateKind::Fork(fork) => Some(fork),
@@ -136,7 +136,7 @@ impl Gate {
         }
     }
 
-    /// Returns every outcome that a completion may ever have here, `failed` and `skip` only where the gate says so.
+    /// Returns every outcome that a completion may ever have here; `failed` and `skip` only if the gate allows them.
     pub fn possible(&self) -> Vec<Outcome> {
         let Some(duty) = self.duty() else { return Vec::new() };
         let mut outcomes: Vec<Outcome> = self.exits.decisions().cloned().collect();
@@ -156,20 +156,20 @@ impl Gate {
         outcomes
     }
 
-    /// Returns whose work it is.
+    /// Returns the role whose work it is.
     pub fn role(&self) -> Option<&RoleId> {
         self.duty().map(|duty| &duty.role)
     }
 
-    /// Returns whose work there is: the gate's, or its branches'.
+    /// Returns the roles whose work it is: the gate's, or its branches'.
     pub fn roles(&self) -> Vec<&RoleId> {
         let branches = self.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default();
         let of_branches = branches.iter().map(|branch| &branch.duty().role);
         distinct(self.role().into_iter().chain(of_branches)).collect()
     }
 
-    /// Returns whether it may send a task back by `needs_review`: it says so, has a route for it, or is a fork whose branches
-    /// may.
+    /// Returns whether the gate may send a task back by `needs_review`: it says so, has a route for it, or is a fork with such a
+    /// branch.
     pub fn can_reject(&self) -> bool {
         match &self.kind {
             GateKind::Work(duty) => {
@@ -182,19 +182,19 @@ impl Gate {
 }
 
 words!(
-    /// What happens at a gate, as files say it.
+    /// The kind of a gate, in the words of files.
     GateType, "a type of gate", {
-        /// Somebody works.
+        /// An agent works.
         Work = "work",
         /// `when` decides.
         Condition = "condition",
-        /// Several work, each at a branch.
+        /// Several agents work, each at a branch.
         Fork = "fork",
     }
 );
 
 words!(
-    /// What may be checked before a task passes a gate.
+    /// A check before a task passes a gate.
     GateCheck, "a check", {
         /// The acceptance tests of the task pass.
         Tests = "tests",
@@ -204,7 +204,7 @@ words!(
 );
 
 words!(
-    /// What must have ended before a task passes a gate.
+    /// Tasks that must have ended before a task passes a gate.
     WaitFor, "what a gate may wait for", {
         /// The tasks whose `parent` is the task.
         Children = "children",
@@ -212,7 +212,7 @@ words!(
 );
 
 words!(
-    /// What counts as the same worker.
+    /// The attribute by which workers count as the same.
     Identity, "a way to tell workers apart", {
         /// The same agent id.
         Agent = "agent",
@@ -222,36 +222,36 @@ words!(
 );
 
 words!(
-    /// What a condition that fails to evaluate means (spec 1, 9.8).
+    /// The consequence of a condition that fails to evaluate (spec 1, 9.8).
     OnConditionError, "an answer to a failing condition", {
-        /// The gate is passed over.
+        /// The gate is skipped.
         Skip = "skip",
         /// The gate is entered: nothing slips past it.
         Enter = "enter",
     }
 );
 
-/// Branches and how they join.
+/// The branches of a fork, and the rule that joins them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Fork {
     /// The branches, in the order in which they are written.
     pub branches: Vec<Branch>,
-    /// How many of them must pass.
+    /// The number of branches that must pass.
     #[serde(rename = "joinStrategy")]
     pub join: JoinStrategy,
 }
 
-/// One branch of a fork: a gate at which somebody works, which leads nowhere by itself.
+/// One branch of a fork: a gate at which an agent works, without a destination of its own.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Branch(Gate);
 
 words!(
-    /// What an outcome at a branch means for its fork.
+    /// The effect of an outcome at a branch on its fork.
     Verdict, "a verdict", {
         /// The branch passes the task.
         Pass = "pass",
-        /// The branch wants something mended.
+        /// The branch wants something fixed.
         Reject = "reject",
         /// The branch cannot go on, and waits.
         Hold = "hold",
@@ -261,7 +261,7 @@ words!(
 );
 
 words!(
-    /// How many branches of a fork must pass.
+    /// The number of branches of a fork that must pass.
     JoinStrategy, "a join strategy", {
         /// Each of them.
         All = "all",
@@ -273,39 +273,39 @@ words!(
 );
 
 impl Branch {
-    /// Returns the gate as a branch; nothing if nobody works at it, or if it is a detour.
+    /// Returns the gate as a branch; `None` if no one works at it, or if it is a detour.
     pub fn new(gate: Gate) -> Option<Self> {
         (matches!(gate.kind, GateKind::Work(_)) && !gate.detour).then_some(Self(gate))
     }
 
-    /// Returns its name.
+    /// Returns the branch's name.
     pub fn id(&self) -> &GateId {
         &self.0.id
     }
 
-    /// Returns what it would be as a gate: `complete` goes on, and its routes are verdicts.
+    /// Returns the branch as a gate: `complete` goes on, and its routes are verdicts.
     pub fn gate(&self) -> &Gate {
         &self.0
     }
 
-    /// Returns what is asked of whoever works there.
+    /// Returns the duty of the agent at the branch.
     pub fn duty(&self) -> &Duty {
         self.0.duty().expect("a branch is made of a gate at which somebody works")
     }
 
-    /// Returns what an outcome there means for the fork.
+    /// Returns the effect of an outcome at the branch on the fork.
     pub fn verdict(&self, outcome: &Outcome) -> Verdict {
         match (self.0.exits.route(outcome).map(|route| &route.to), outcome) {
             (Some(Target::Next), _) | (None, Outcome::Complete) => Verdict::Pass,
             (None, Outcome::Skip) => Verdict::Skip,
-            // A decision and a failure have no meaning without a route, so nothing but `blocked` is meant.
+            // A decision or a failure has no meaning without a route, so it has the effect of `blocked`.
             (Some(Target::Hold), _)
             | (None, Outcome::Blocked | Outcome::Failed | Outcome::Decision(_)) => Verdict::Hold,
             (Some(_), _) | (None, Outcome::NeedsReview) => Verdict::Reject,
         }
     }
 
-    /// Returns whether something that can be said there is a rejection.
+    /// Returns whether an outcome that is possible at the branch is a rejection.
     pub fn rejects(&self) -> bool {
         let says_so = self.0.can_reject() && self.verdict(&Outcome::NeedsReview) == Verdict::Reject;
         says_so
@@ -353,32 +353,32 @@ impl From<&GateId> for Station {
     }
 }
 
-/// What agents are told at a gate, and what they are told when the task comes back to it.
+/// The brief for agents at a gate, and the brief for a task that comes back to it.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Brief {
     #[serde(flatten)]
     pub entry: BriefText,
-    /// After a rejection; absent parts are generated, not taken from `entry`.
+    /// The brief after a rejection; absent parts are generated, not taken from `entry`.
     pub reentry: BriefText,
 }
 
-/// The parts of a brief; what is absent is generated.
+/// The parts of a brief; absent parts are generated.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct BriefText {
-    /// Who the agent is here, in plain words.
+    /// The agent's role here, in plain words.
     pub role: Option<String>,
     pub expectations: Option<Vec<String>>,
-    /// What each outcome means here.
+    /// The meaning of each outcome here.
     pub outcomes: Vec<(Outcome, String)>,
     pub tips: Option<Vec<String>>,
     pub instructions: Option<String>,
 }
 
-/// What marks the verdict, and what the absence of a mark means.
+/// The mark of the verdict, and the meaning of a missing mark.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Signal {
     pub mark: Mark,
-    /// The outcome that no verdict, or one that nobody can read, stands for; absent means a rejection.
+    /// The outcome if the verdict is missing or cannot be read; absent means a rejection.
     pub missing: Option<Outcome>,
     /// Words of a text that stand for outcomes of other names.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -386,7 +386,7 @@ pub struct Signal {
 }
 
 impl Signal {
-    /// Returns the outcome's name that a word of a text stands for.
+    /// Returns the name of the outcome that the word stands for.
     pub fn meant<'a>(&'a self, word: &'a str) -> &'a str {
         let own = self.words.iter().find(|(own, _)| own.eq_ignore_ascii_case(word));
         own.map_or(word, |(_, outcome)| outcome.as_str())
@@ -399,53 +399,53 @@ pub enum Mark {
     /// `<tag>PASS</tag>`, `<tag>FAIL</tag>`, or `<tag>OUTCOME</tag>`.
     Tag {
         tag: String,
-        /// What `PASS` stands for; absent means the gate's decision of that name, else `complete`.
+        /// The outcome for `PASS`; absent means the gate's decision of that name, otherwise `complete`.
         pass: Option<Outcome>,
-        /// What `FAIL` stands for; absent means the gate's decision of that name, else `needs_review`.
+        /// The outcome for `FAIL`; absent means the gate's decision of that name, otherwise `needs_review`.
         fail: Option<Outcome>,
     },
     /// `KEY: OUTCOME` on a line.
     Key(String),
-    /// A line as it stands: it is there or it is not.
+    /// An exact line, which is in the text or not.
     Expects(String),
     /// `$status` in the frontmatter of the text.
     Status,
 }
 
-/// Names that no tag can have: what stands in such a tag is quoted, or a promise that everybody makes.
+/// Names that a tag cannot have: their content is quoted, or is a promise that every agent makes.
 pub(crate) const NO_TAGS: &[&str] = &["promise", "code", "pre", "blockquote"];
 
-/// The ways out of a gate. What no route says follows the defaults of its outcome.
+/// The ways out of a gate. An outcome without a route follows its defaults.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Exits {
     /// By outcome, in the order in which they are written.
     pub routes: Vec<(Outcome, Route)>,
-    /// Where it leads when the agent fails; absent means that `failed` is no outcome here.
+    /// The route of a failed agent; absent means that `failed` is not an outcome here.
     pub on_failure: Option<Route>,
-    /// Where it sends a task back to, where the strategy is `named`.
+    /// The gate that a rejection returns to, if the strategy is `named`.
     pub reject_to: Option<GateId>,
-    /// How often routes from here may send a task back to one gate; absent means three where the gate has routes of its own,
-    /// else the loop guard alone.
+    /// The number of times that routes from here may send a task back to one gate. Absent means three if the gate has its own
+    /// routes, otherwise only the loop guard.
     pub max_retries: Option<u32>,
-    /// What happens to a task that would be sent back once more.
+    /// The consequence for a task that would be sent back once more.
     pub on_exhausted: Exhausted,
 }
 
-/// Where an outcome leads.
+/// The destination of an outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Route {
     pub to: Target,
-    /// What opens the next gate's brief; a template.
+    /// The opening of the next gate's brief; a template.
     pub prompt: Option<String>,
-    /// Gates whose outputs the context forgets on this way.
+    /// Gates whose outputs this route removes from the context.
     pub clear: Vec<GateId>,
 }
 
 /// The end of a route.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// That gate.
+    /// A gate.
     Gate(GateId),
     /// The next gate of the list that applies, or the end.
     Next,
@@ -453,35 +453,35 @@ pub enum Target {
     Origin,
     /// The gate of the line that was visited last.
     Previous,
-    /// Where it stands, blocked.
+    /// The same gate; the task is blocked there.
     Hold,
     /// The end: the task is complete.
     End,
-    /// The end: the task is called off.
+    /// The end: the task is cancelled.
     Cancelled,
     /// The end: the task has failed.
     Fail,
 }
 
 words!(
-    /// What a task is when a route ends it.
+    /// The state of a task that a route ends.
     EndsAs, "an end", {
         /// It reached its goal.
         Complete = "complete",
-        /// It was called off.
+        /// It was cancelled.
         Cancelled = "cancelled",
     }
 );
 
-/// What happens to a task that was sent back too often.
+/// The consequence for a task that was sent back too often.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Exhausted {
-    /// It goes where it was sent, and waits there for a person.
+    /// It goes to its target, and waits there for a person.
     #[default]
     Block,
-    /// It goes where it was sent, and that visit belongs to the role.
+    /// It goes to its target, and that visit belongs to the role.
     Escalate(RoleId),
-    /// It goes there.
+    /// It goes to this target instead.
     Route(Target),
 }
 
@@ -496,7 +496,7 @@ impl fmt::Display for Exhausted {
 }
 
 impl Exits {
-    /// How often a gate with routes of its own may send back when it does not say.
+    /// The number of times that a gate with its own routes may send back if it sets no limit.
     pub const DEFAULT_RETRIES: u32 = 3;
 
     /// Returns the route of the outcome, if one is written.
@@ -519,18 +519,19 @@ impl Exits {
             .filter(|outcome| matches!(outcome, Outcome::Decision(_)))
     }
 
-    /// Returns whether the gate decides: it has an outcome of its own, and then `complete` means nothing.
+    /// Returns whether the gate decides: it has an outcome of its own, and `complete` then means nothing.
     pub fn decides(&self) -> bool {
         self.decisions().next().is_some()
     }
 
-    /// Returns how often routes from here may send a task back to one gate; absent means that the loop guard alone counts.
+    /// Returns the number of times that routes from here may send a task back to one gate; `None` means that only the loop guard
+    /// counts.
     pub fn retries(&self) -> Option<u32> {
         let own = !self.routes.is_empty() || self.on_failure.is_some();
         self.max_retries.or(own.then_some(Self::DEFAULT_RETRIES))
     }
 
-    /// Returns every way that is written, with the outcome that takes it.
+    /// Returns every written route, with the outcome that takes it.
     pub fn written(&self) -> impl Iterator<Item = (&Outcome, &Route)> {
         let failure = self.on_failure.as_ref().map(|route| (&Outcome::Failed, route));
         self.routes.iter().map(|(outcome, route)| (outcome, route)).chain(failure)
@@ -538,7 +539,7 @@ impl Exits {
 }
 
 impl Route {
-    /// Returns a route that does nothing but lead there.
+    /// Returns a route that only leads to the target.
     pub fn to(to: Target) -> Self {
         Self { to, prompt: None, clear: Vec::new() }
     }

@@ -1,5 +1,5 @@
-//! How an agent is started, and how long, how often and with what it may run (`run` of an agent, a workflow, a gate). Who
-//! starts it is no matter of this module.
+//! The settings for starting an agent, and the limits of its runs (`run` of an agent, a workflow, a gate). This module does not
+//! start agents.
 
 use std::time::Duration;
 
@@ -19,13 +19,13 @@ words!(
         Gemini = "gemini",
         /// `OpenCode`.
         Opencode = "opencode",
-        /// Any program: its `command` says all.
+        /// Any program, started by its `command`.
         Command = "command",
     }
 );
 
 words!(
-    /// How what a program prints is read.
+    /// The format of a program's output.
     Reads, "a way to read what is printed", {
         /// The result object, or the stream of them, of Claude Code.
         Claude = "claude",
@@ -43,7 +43,7 @@ words!(
 );
 
 words!(
-    /// What is filled in where a command names it in braces: `{task}`.
+    /// A name in braces that is filled in in a command: `{task}`.
     Placeholder, "a placeholder", {
         /// The task's id.
         Task = "task",
@@ -57,7 +57,7 @@ words!(
         Agent = "agent",
         /// The folder of the project.
         Project = "project",
-        /// Which attempt of the visit it is, from 1.
+        /// The number of the attempt of the visit, from 1.
         Attempt = "attempt",
         /// The model.
         Model = "model",
@@ -67,7 +67,7 @@ words!(
         PromptFile = "promptFile",
         /// The path of the file that the agent may write its completion to.
         OutputFile = "outputFile",
-        /// The path of a file that tells MCP clients of aof's server.
+        /// The path of a file that configures aof's server for MCP clients.
         McpConfig = "mcpConfig",
         /// The path of aof itself.
         Aof = "aof",
@@ -75,7 +75,7 @@ words!(
 );
 
 impl Placeholder {
-    /// Returns the names that stand in braces, known or not.
+    /// Returns the names in braces, known or not.
     pub fn names(word: &str) -> impl Iterator<Item = &str> {
         let closed = word.split('{').skip(1).filter_map(|rest| rest.split_once('}'));
         closed
@@ -84,24 +84,24 @@ impl Placeholder {
     }
 }
 
-/// How an agent is started.
+/// The settings for starting an agent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Launch {
     pub preset: Preset,
-    /// The program and its arguments in place of the preset's; empty only where the preset has its own.
+    /// The program and its arguments in place of the preset's; empty only if the preset has its own.
     pub command: Vec<String>,
-    /// How what it prints is read, where that is not the preset's way.
+    /// The format of its output, if it differs from the preset's.
     pub reads: Option<Reads>,
-    /// What is added to its environment.
+    /// Variables that are added to its environment.
     pub env: Vec<(String, String)>,
-    /// The environment variables that it needs and whose values nobody else may see.
+    /// The environment variables that it needs, and whose values no other process may see.
     pub secrets: Vec<String>,
     #[serde(flatten)]
     pub limits: RunLimits,
 }
 
 impl Launch {
-    /// Returns how what it prints is read.
+    /// Returns the format of its output.
     pub fn reads(&self) -> Reads {
         self.reads.unwrap_or(match self.preset {
             Preset::Claude => Reads::Claude,
@@ -113,36 +113,36 @@ impl Launch {
     }
 }
 
-/// What a gate, an agent or a workflow says of runs; what is absent is said by the next wider one.
+/// The limits that a gate, an agent or a workflow sets for runs; the next wider one sets absent ones.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct RunLimits {
-    /// How long one attempt may take.
+    /// The time limit of one attempt.
     pub timeout: Option<Period>,
-    /// How long it may print nothing.
+    /// The time that it may print nothing.
     pub idle: Option<Period>,
     /// The model that the agent is told to use.
     pub model: Option<String>,
-    /// How many attempts a visit has, the first included; never 0.
+    /// The number of attempts at a visit, the first included; never 0.
     pub attempts: Option<u32>,
     /// The pause after the first attempt.
     pub delay: Option<RetryDelay>,
-    /// What each pause is multiplied with for the next; never 0.
+    /// The factor by which each pause is longer than the last; never 0.
     pub factor: Option<u32>,
     pub longest: Option<Period>,
 }
 
-/// What bounds one run: every question answered.
+/// The limits of one run, with all defaults filled in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunBounds {
-    /// How long one attempt may take.
+    /// The time limit of one attempt.
     pub timeout: Period,
-    /// How long it may print nothing.
+    /// The time that it may print nothing.
     pub idle: Period,
-    /// The model, where somebody names one.
+    /// The model, if one is set.
     pub model: Option<String>,
-    /// How many attempts a visit has.
+    /// The number of attempts at a visit.
     pub attempts: u32,
-    /// Whether somebody said how long the first pause is: then chance does not shorten it.
+    /// True if the first pause is set: then it is not shortened at random.
     pub is_delay_given: bool,
     delay: Duration,
     factor: u32,
@@ -150,16 +150,16 @@ pub struct RunBounds {
 }
 
 impl RunBounds {
-    /// The time that one attempt has where nobody says anything, in seconds.
+    /// The default time limit of one attempt, in seconds.
     pub const TIMEOUT: u64 = 30 * 60;
-    /// How long it may print nothing then.
+    /// The default time that it may print nothing, in seconds.
     pub const IDLE: u64 = 10 * 60;
-    /// How many attempts a visit has then.
+    /// The default number of attempts at a visit.
     pub const ATTEMPTS: u32 = 2;
-    /// The first pause, the factor and the longest pause then.
+    /// The default first pause, factor and longest pause.
     pub const RETRY: (u64, u32, u64) = (5, 2, 5 * 60);
 
-    /// Returns what holds where these speak, the narrowest first.
+    /// Returns the limits that these sources set together; the narrowest comes first.
     pub fn of(narrowest_first: &[&RunLimits]) -> Self {
         fn first<T>(all: &[&RunLimits], of: impl Fn(&RunLimits) -> Option<T>) -> Option<T> {
             all.iter().find_map(|limits| of(limits))
@@ -182,7 +182,7 @@ impl RunBounds {
         }
     }
 
-    /// Returns the pause after that many failed attempts, before chance shortens it.
+    /// Returns the pause after that many failed attempts, before it is shortened at random.
     pub fn pause(&self, failed: u32) -> Duration {
         let factor = self.factor.saturating_pow(failed.saturating_sub(1));
         let longest = Duration::from_secs(self.longest.seconds()).max(self.delay);
@@ -190,12 +190,12 @@ impl RunBounds {
     }
 }
 
-/// What a gate or a branch says of the runs of its agents.
+/// The limits that a gate or a branch sets for its agents' runs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct GateRun {
     #[serde(flatten)]
     pub limits: RunLimits,
-    /// What exit statuses mean; where it is empty they mean nothing.
+    /// The outcomes of exit statuses; if empty, exit statuses mean nothing.
     pub exit: Vec<(u8, Outcome)>,
 }
 

@@ -1,41 +1,41 @@
-//! What a value must look like: the part of JSON Schema that the outputs of a gate are declared in. Definitions only;
-//! `rules::outputs` judges values, `files::config::shape_file` reads and writes the schemas.
+//! The shape of a value: the part of JSON Schema that declares the outputs of a gate. Definitions only; `rules::outputs` judges
+//! values, `files::config::shape_file` reads and writes the schemas.
 
 use std::cmp::Ordering;
 
 use serde::Serialize;
 use serde_json::{Number, Value};
 
-/// How many shapes may lie inside each other.
+/// The greatest depth of nested shapes.
 pub(crate) const DEPTH_LIMIT: usize = 16;
 
-/// How many nodes the declaration of a gate's outputs may have.
+/// The largest number of nodes in the declaration of a gate's outputs.
 pub(crate) const NODE_LIMIT: usize = 2_000;
 
-/// What a value must look like. Everything that is said must hold; what is empty says nothing.
+/// The shape of a value. Every part must hold; an empty part demands nothing.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Shape {
-    /// What people are told; it decides nothing.
+    /// The description for people; no rule reads it.
     pub about: About,
-    /// What kinds of values there may be, each with its bounds; none means every kind. No kind is named twice.
+    /// The allowed kinds of values, each with its bounds; empty means every kind. No kind is named twice.
     pub kinds: Vec<ShapeKind>,
-    /// The values that there may be (`const` is one, `enum` are several); none means any.
+    /// The allowed values (`const` is one, `enum` are several); empty means any.
     pub values: Vec<Value>,
-    /// Shapes of which one must hold as well; none means no such wish.
+    /// Shapes of which one must hold as well; empty means no such demand.
     pub any_of: Vec<Shape>,
 }
 
-/// What a shape says to its readers.
+/// The description of a shape for its readers.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct About {
     pub title: Option<String>,
-    /// What the value is for.
+    /// The purpose of the value.
     pub description: Option<String>,
-    /// How a text is written: `uri`, `date`. Nothing checks it.
+    /// The format of a text: `uri`, `date`. Nothing checks it.
     pub format: Option<String>,
-    /// What an absent value is taken for by those who write.
+    /// The value that writers assume for an absent one.
     pub default: Option<Value>,
-    /// Values as they could be.
+    /// Examples of values.
     pub examples: Vec<Value>,
 }
 
@@ -44,7 +44,7 @@ pub struct About {
 pub enum ShapeKind {
     /// Names and values.
     Object(ObjectFields),
-    /// Values in a row.
+    /// A list of values.
     List(List),
     /// A text; its bounds count characters.
     Text(Count),
@@ -58,75 +58,75 @@ pub enum ShapeKind {
     Null,
 }
 
-/// What an object has.
+/// The fields of an object.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct ObjectFields {
     /// The declared fields, in the order of the declaration.
     pub properties: Vec<(String, Shape)>,
     /// The fields that must be there.
     pub required: Vec<String>,
-    /// What happens to a field that is not declared.
+    /// The treatment of fields that are not declared.
     pub others: Others,
 }
 
-/// What an object does with fields that are not declared.
+/// The treatment of fields of an object that are not declared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub enum Others {
-    /// They are refused: the schema says so.
+    /// They are refused, as the schema demands.
     Refused,
-    /// A gate's outputs are handed on without them; deeper in a value they are refused.
+    /// A gate's outputs are handed on without them; they are refused deeper in a value.
     #[default]
     LeftOut,
     /// They pass, whatever they are.
     Welcome,
 }
 
-/// What a list has.
+/// The items of a list.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct List {
-    /// What each item must look like; absent means anything.
+    /// The shape of each item; absent means anything.
     pub items: Option<Box<Shape>>,
-    /// How many items there may be.
+    /// The number of items allowed.
     pub length: Count,
 }
 
-/// How many there may be, both ends included.
+/// The bounds of a count, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct Count {
     pub least: Option<u64>,
     pub most: Option<u64>,
 }
 
-/// How large a number may be, both ends included.
+/// The bounds of a number, both ends included.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Interval {
     pub least: Option<Number>,
     pub most: Option<Number>,
 }
 
-/// What a gate's completions hand on.
+/// The values that a gate's completions hand on.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub enum Outputs {
     /// Nothing is declared: anything goes.
     #[default]
     Open,
-    /// The same for every way out.
+    /// The same shape for every way out.
     One(Shape),
     /// A shape for each way out; never empty, and no status twice.
     Variants(Vec<Variant>),
 }
 
-/// What one way out of a gate hands on.
+/// The values that one way out of a gate hands on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Variant {
     /// The word in `$status` that chooses it.
     pub status: String,
-    /// What comes with it, `$status` aside.
+    /// The shape of the other fields.
     pub shape: Shape,
 }
 
 impl ShapeKind {
-    /// Returns the word for it in schemas.
+    /// Returns the kind's word in schemas.
     pub const fn word(&self) -> &'static str {
         match self {
             Self::Object(_) => "object",
@@ -139,7 +139,7 @@ impl ShapeKind {
         }
     }
 
-    /// Returns what it is, with its article, for messages.
+    /// Returns the kind's name, with its article, for messages.
     pub const fn noun(&self) -> &'static str {
         match self {
             Self::Object(_) => "an object",
@@ -154,7 +154,7 @@ impl ShapeKind {
 }
 
 impl Shape {
-    /// Returns what an object of this shape has, if it may be one.
+    /// Returns the fields of an object of this shape, if it may be one.
     pub fn fields(&self) -> Option<&ObjectFields> {
         self.kinds.iter().find_map(|kind| match kind {
             ShapeKind::Object(fields) => Some(fields),
@@ -169,14 +169,14 @@ impl ObjectFields {
         self.properties.iter().find(|(known, _)| known == name).map(|(_, shape)| shape)
     }
 
-    /// Tells whether the field must be there.
+    /// Returns whether the field is required.
     pub fn requires(&self, name: &str) -> bool {
         self.required.iter().any(|known| known == name)
     }
 }
 
 impl Outputs {
-    /// Returns the shape of what a way out hands on, where one is declared.
+    /// Returns the shape of the values that a way out hands on, if one is declared.
     pub fn shape(&self, status: &str) -> Option<&Shape> {
         match self {
             Self::Open => None,
@@ -213,7 +213,7 @@ impl Outputs {
 #[cfg(test)]
 pub(crate) mod random;
 
-/// Returns how two numbers compare, exactly.
+/// Returns the exact order of two numbers.
 pub(crate) fn compare(left: &Number, right: &Number) -> Ordering {
     match (left.as_i128(), right.as_i128()) {
         (Some(left), Some(right)) => left.cmp(&right),
@@ -223,12 +223,12 @@ pub(crate) fn compare(left: &Number, right: &Number) -> Ordering {
     }
 }
 
-/// Tells whether the number has no fraction.
+/// Returns whether the number has no fraction.
 pub(crate) fn is_whole(number: &Number) -> bool {
     number.as_i128().is_some() || float(number).fract() == 0.0
 }
 
-/// Tells whether two values are the same, however their numbers are written and their keys are ordered.
+/// Returns whether two values are equal, regardless of the form of their numbers and the order of their keys.
 pub(crate) fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => compare(left, right).is_eq(),
@@ -248,7 +248,7 @@ pub(crate) fn same(left: &Value, right: &Value) -> bool {
 
 fn with_float(whole: i128, number: &Number) -> Ordering {
     let float = float(number);
-    // Whole JSON numbers have 64 bits: beyond 2^100 the float is on its side of all of them, below it converts exactly.
+    // Whole JSON numbers have 64 bits. A float of 1e30 or more is beyond all of them; a smaller one converts exactly.
     if float.abs() >= 1e30 {
         return if float > 0.0 { Ordering::Less } else { Ordering::Greater };
     }
@@ -258,7 +258,7 @@ fn with_float(whole: i128, number: &Number) -> Ordering {
 }
 
 fn float(number: &Number) -> f64 {
-    // A JSON number that is no 64-bit integer is a finite float.
+    // A JSON number that is not a 64-bit integer is a finite float.
     number.as_f64().map_or(0.0, |float| if float == 0.0 { 0.0 } else { float })
 }
 

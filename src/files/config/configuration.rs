@@ -26,7 +26,7 @@ use crate::files::yaml::{Fault, Node, ParseLimits, line_column};
 pub const PROJECT_FILE: &str = "project.yaml";
 /// The file of roles and agents.
 pub const ORG_FILE: &str = "org.yaml";
-/// The folder of more workflows, one a file.
+/// The folder of more workflows, one per file.
 pub const WORKFLOWS_FOLDER: &str = "workflows";
 
 /// A file of the configuration, by its path in the project: `workflows/release.yaml`.
@@ -39,11 +39,11 @@ pub struct Source {
 /// The kind of a file of the configuration, by its path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RuleFile {
-    /// The project.
+    /// The project's settings.
     Project,
-    /// Who there is.
+    /// Roles and agents.
     Org,
-    /// One workflow; with the file's stem, the default of its name.
+    /// One workflow, with the file's stem: the default for its name.
     Workflow(String),
 }
 
@@ -66,7 +66,7 @@ impl RuleFile {
 /// A configuration without faults of syntax and types.
 #[derive(Debug, Clone)]
 pub struct Configuration {
-    /// What project.yaml and `workflows/` say.
+    /// The content of project.yaml and `workflows/`.
     pub project: Project,
     /// The content of org.yaml; empty without one.
     pub org: Org,
@@ -82,7 +82,7 @@ pub(crate) struct File {
     pub(crate) root: Node<'static>,
 }
 
-/// Where a workflow is defined.
+/// The place where a workflow is defined.
 #[derive(Debug, Clone)]
 pub(crate) struct Site {
     pub(crate) file: usize,
@@ -92,7 +92,7 @@ pub(crate) struct Site {
 /// The result of reading the files of a configuration.
 #[derive(Debug, Clone)]
 pub struct Reading {
-    /// What could be read: everything, if there are no faults.
+    /// The part that could be read: everything, if there are no faults.
     pub configuration: Configuration,
     /// All faults of syntax and types in any of the files.
     pub faults: Vec<Diagnostic>,
@@ -229,7 +229,7 @@ fn default_file(at: &ConfigPlace) -> &'static str {
     }
 }
 
-/// Reads the files of a configuration one after the other, and puts together what they say.
+/// Reads the files of a configuration one after the other, and collects their content.
 #[derive(Default)]
 struct Loading {
     project: ProjectFile,

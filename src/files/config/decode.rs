@@ -57,7 +57,7 @@ impl Faults {
         self.0.into_inner()
     }
 
-    /// Returns the value if there is no fault, else the faults.
+    /// Returns the value if there is no fault, otherwise the faults.
     pub(crate) fn or_value<T>(self, value: Option<T>) -> Result<T, Vec<Fault>> {
         let faults = self.into_inner();
         value.filter(|_| faults.is_empty()).ok_or(faults)
@@ -73,7 +73,7 @@ pub(crate) struct FieldReader<'n, 's> {
 }
 
 impl<'n, 's> FieldReader<'n, 's> {
-    /// Returns the fields of the node. `what` names the mapping with its article: `a gate`.
+    /// Returns the fields of the node. `what` is the name of the mapping, with its article: `a gate`.
     pub(crate) fn of(node: &'n Node<'s>, what: &'static str, faults: &'n Faults) -> Option<Self> {
         if matches!(node.kind, NodeKind::Mapping(_)) {
             return Some(Self { node, what, known: RefCell::default(), faults });
@@ -137,7 +137,7 @@ impl<'n, 's> FieldReader<'n, 's> {
         self.require(key, self.parsed(key))
     }
 
-    /// Returns what a function reads from the value of a field.
+    /// Returns the result of a function that reads the value of a field.
     pub(crate) fn with<T>(
         &self,
         key: &'static str,
@@ -226,12 +226,12 @@ impl<'n, 's> FieldReader<'n, 's> {
         self.node.entries().iter().filter(move |entry| !known.contains(&entry.key.text.as_ref()))
     }
 
-    /// Refuses every field that was never asked for: it would be ignored.
+    /// Refuses every field that was never asked for, since it would be ignored.
     pub(crate) fn refuse_unknown(&self) {
         self.refuse_unknown_but(|_| None);
     }
 
-    /// Refuses every field that was never asked for; `explain` may have a better help than the nearest name.
+    /// Refuses every field that was never asked for; `explain` may give better help than the nearest name.
     pub(crate) fn refuse_unknown_but(&self, explain: impl Fn(&str) -> Option<String>) {
         let known = self.known.borrow();
         for entry in self.unknown() {
@@ -291,7 +291,7 @@ fn parse_text<T: FromStr<Err: Display>>(
 ) -> Option<T> {
     let report = |error: T::Err| {
         let error = error.to_string();
-        // The standard library says so of what is no number, or none that fits.
+        // The standard library reports these errors for a text that is not a number, or not in range.
         let is_number = ["invalid digit", "cannot parse integer", "number too"];
         let (message, help) = if is_number.iter().any(|raw| error.starts_with(raw)) {
             let said = text.escape_debug();

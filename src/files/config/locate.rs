@@ -7,9 +7,9 @@ use crate::files::yaml::{EntryKey, Node, NodeKind, NodeLayout};
 /// One step of the path to a value in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Into a mapping.
+    /// To a key of a mapping.
     Key(String),
-    /// Into a list, from 0; a single value counts as a list of one.
+    /// To an item of a list, from 0; a single value counts as a list of one.
     Index(usize),
     /// To an id: a key of a mapping, or the item of a list with this `id`.
     Id(String),
@@ -96,7 +96,7 @@ fn unquoted(written: &str) -> Option<&str> {
     written.get(1..written.len().checked_sub(1)?)
 }
 
-/// Returns the offset in the file for each byte of the text and for its end; `None` for escapes and folds that hide characters.
+/// Returns the offset in the file for each byte of the text and for its end; `None` if escapes or folds hide characters.
 fn unfold(text: &str, written: &str, escapes: Escapes) -> Option<Vec<usize>> {
     let mut offsets = Vec::with_capacity(text.len() + 1);
     let mut at = 0;
@@ -121,7 +121,7 @@ fn unfold(text: &str, written: &str, escapes: Escapes) -> Option<Vec<usize>> {
     (at == written.len()).then_some(offsets)
 }
 
-/// Like [`unfold`], for a literal block: each line of the text is the end of a line of the file.
+/// Returns the same offsets as [`unfold`], for a literal block: each line of the text is the end of a line of the file.
 fn literal(text: &str, written: &str) -> Option<Vec<usize>> {
     let mut offsets = Vec::with_capacity(text.len() + 1);
     let mut lines = written.split_inclusive('\n');

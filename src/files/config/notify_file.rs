@@ -1,4 +1,4 @@
-//! `notify` of project.yaml, of a role and of an agent: who is notified of what, and how.
+//! `notify` of project.yaml, of a role and of an agent: subscriptions to events, and their channels.
 
 use super::decode::{Faults, FieldReader, one_or_many, parse_text_list};
 use crate::domain::{Channel, EventKind, NetworkReach, On, Subscription, Webhook, listed, nearest};
@@ -132,7 +132,7 @@ fn read_url(node: &Node<'_>, reach: NetworkReach, faults: &Faults) -> Option<Str
     None
 }
 
-/// Returns what is wrong with a URL behind its scheme.
+/// Returns the fault, and the fix, in the part of a URL after its scheme.
 fn fault_of(rest: &str) -> Option<(&'static str, &'static str)> {
     let host = rest.split(['/', '?', '#']).next().unwrap_or_default();
     if host.contains('@') {
@@ -153,7 +153,7 @@ fn fault_of(rest: &str) -> Option<(&'static str, &'static str)> {
     None
 }
 
-/// Tells whether the text is a name of an environment variable.
+/// Returns whether the text is a name of an environment variable.
 pub(crate) fn is_variable(name: &str) -> bool {
     let mut characters = name.chars();
     let first = characters.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_');

@@ -25,7 +25,7 @@ pub(crate) fn read(root: &Node<'_>, faults: &Faults) -> Org {
     Org { roles, agents, passkey_origins }
 }
 
-/// Reads the pages for which passkeys may sign. A browser compares them byte for byte, so there is one way to write each.
+/// Reads the pages for which passkeys may sign. A browser compares them byte for byte, so each has only one valid form.
 fn read_origins(fields: &FieldReader<'_, '_>) -> Vec<String> {
     let Some(node) = fields.take("passkeyOrigins") else { return Vec::new() };
     let origins: Vec<String> = fields.list("passkeyOrigins").unwrap_or_default();
@@ -191,7 +191,7 @@ impl Register {
     }
 }
 
-/// Tells whether git can write the text into a commit's author.
+/// Returns whether git can write the text into a commit's author.
 fn is_signature(text: &str) -> bool {
     !text.trim().is_empty() && text.chars().all(|c| is_printable(c) && !matches!(c, '<' | '>'))
 }

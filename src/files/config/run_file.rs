@@ -1,4 +1,4 @@
-//! `run` of an agent, a workflow, a gate and a branch: how agents are started, and what bounds their runs.
+//! `run` of an agent, a workflow, a gate and a branch: settings for starting agents, and limits of their runs.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use crate::files::yaml::{Node, NodeKind};
 /// The most attempts that a visit may have.
 const MOST_ATTEMPTS: u32 = 20;
 
-/// Returns how the agent is started.
+/// Returns the settings for starting the agent.
 pub(crate) fn read_launch(node: &Node<'_>, faults: &Faults) -> Option<Launch> {
     let fields = FieldReader::of(node, "an agent's `run`", faults)?;
     let preset = fields.parsed("preset");
@@ -39,7 +39,7 @@ pub(crate) fn read_launch(node: &Node<'_>, faults: &Faults) -> Option<Launch> {
     Some(launch)
 }
 
-/// Returns what a workflow says of runs.
+/// Returns a workflow's limits for runs.
 pub(crate) fn read_limits(node: &Node<'_>, faults: &Faults) -> RunLimits {
     let fields = FieldReader::of(node, "a workflow's `run`", faults);
     let Some(fields) = fields else { return RunLimits::default() };
@@ -48,7 +48,7 @@ pub(crate) fn read_limits(node: &Node<'_>, faults: &Faults) -> RunLimits {
     limits
 }
 
-/// Returns what a gate or a branch says of runs.
+/// Returns the limits of a gate or a branch for runs.
 pub(crate) fn read_gate(node: &Node<'_>, faults: &Faults) -> GateRun {
     let fields = FieldReader::of(node, "a gate's `run`", faults);
     let Some(fields) = fields else { return GateRun::default() };

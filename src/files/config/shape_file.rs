@@ -1,7 +1,7 @@
-//! The outputs of a gate as people write them: a part of JSON Schema, read from a node tree with everything that is wrong.
+//! The outputs of a gate as people write them: a part of JSON Schema, read from a node tree. All faults are reported.
 //!
-//! A keyword that would be ignored is a fault: one that is not understood, and one that has no meaning for the kinds that
-//! `type` names. Without `type`, the keywords of a kind say it.
+//! A keyword that would be ignored is a fault: one that is unknown, and one that has no meaning for the kinds that `type` names.
+//! Without `type`, keywords imply their kind.
 
 pub(crate) mod kinds;
 
@@ -19,7 +19,7 @@ use kinds::{kinds, size};
 /// The discriminant of variants.
 pub(crate) const STATUS: &str = "$status";
 
-/// Returns what a gate's `outputs` declare. Faults are in the order in which they are found.
+/// Returns the outputs that a gate's `outputs` declare. Faults are in the order in which they are found.
 pub(crate) fn read(node: &Node<'_>, faults: &Faults) -> Outputs {
     let before = faults.len();
     if size(node) > NODE_LIMIT {
@@ -32,7 +32,7 @@ pub(crate) fn read(node: &Node<'_>, faults: &Faults) -> Outputs {
     } else {
         plain(node, faults)
     };
-    // What is wrong is refused as a whole; an empty declaration keeps the rest of the reading going.
+    // A declaration with faults is refused as a whole; an empty one lets reading go on.
     outputs.filter(|_| faults.len() == before).unwrap_or_default()
 }
 
@@ -49,7 +49,7 @@ fn plain(node: &Node<'_>, faults: &Faults) -> Option<Outputs> {
     Some(Outputs::One(shape))
 }
 
-/// Reads a shape that outputs as a whole have: an object with names that templates can speak of.
+/// Reads the shape of outputs as a whole: an object whose names templates can refer to.
 fn top(node: &Node<'_>, faults: &Faults) -> Option<Shape> {
     let mut shape = shape(node, 0, faults)?;
     if let Some(other) = shape.kinds.iter().find(|kind| !matches!(kind, ShapeKind::Object(_))) {
@@ -97,7 +97,7 @@ fn shape(node: &Node<'_>, depth: usize, faults: &Faults) -> Option<Shape> {
     Some(Shape { about, kinds, values, any_of })
 }
 
-/// Returns what was meant by a keyword of JSON Schema that is not understood here.
+/// Returns advice for a keyword of JSON Schema that aof does not support.
 fn explain(keyword: &str) -> Option<String> {
     Some(
         match keyword {
@@ -125,7 +125,7 @@ fn about(node: &Node<'_>, fields: &FieldReader<'_, '_>, faults: &Faults) -> Abou
     }
 }
 
-/// Returns the value of a keyword for which `null` is a value like any other.
+/// Returns the value of a keyword for which `null` is an ordinary value.
 fn value_of<'n, 's>(
     node: &'n Node<'s>,
     fields: &FieldReader<'_, '_>,
@@ -191,7 +191,7 @@ fn alternatives(fields: &FieldReader<'_, '_>, depth: usize, faults: &Faults) -> 
     }
 }
 
-/// Reads `oneOf` at the top of `outputs`: one variant for each way out of the gate, told apart by `$status: {const: ...}`.
+/// Reads `oneOf` at the top of `outputs`: one variant for each way out of the gate, distinguished by `$status: {const: ...}`.
 fn read_variants(node: &Node<'_>, faults: &Faults) -> Option<Outputs> {
     let fields = FieldReader::of(node, "a choice of variants", faults)?;
     for key in ["$schema", "title", "description"] {
@@ -286,7 +286,7 @@ fn status(item: &Node<'_>, faults: &Faults) -> Option<(String, Range<usize>)> {
     None
 }
 
-/// Removes the discriminant: the rest is what is handed on.
+/// Removes the discriminant, since only the other fields are handed on.
 fn without_status(mut shape: Shape) -> Shape {
     for kind in &mut shape.kinds {
         if let ShapeKind::Object(fields) = kind {

@@ -5,7 +5,7 @@ use crate::domain::workflow::gate::{Mark, NO_TAGS};
 use crate::domain::{Outcome, Signal, listed};
 use crate::files::yaml::{MappingEntry, Node, NodeKind};
 
-/// Returns where a gate reads its verdict from.
+/// Returns the signal that a gate reads its verdict from.
 pub(crate) fn read(node: &Node<'_>, faults: &Faults) -> Option<Signal> {
     match &node.kind {
         NodeKind::String(word) if word == "status" => {
@@ -89,7 +89,7 @@ fn named(node: &Node<'_>, what: &str, faults: &Faults) -> Option<String> {
     name(&text, what, node, faults).then_some(text)
 }
 
-/// Checks that a word can be found in a text again.
+/// Checks that a word can be found again in a text.
 fn name(text: &str, what: &str, node: &Node<'_>, faults: &Faults) -> bool {
     let is_plain = text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-'));
     let is_edge = |c: char| c.is_ascii_alphanumeric();

@@ -12,14 +12,14 @@ use crate::domain::{
 };
 use crate::files::yaml::{Node, NodeKind};
 
-/// A workflow and where it is defined.
+/// A workflow and the place of its definition.
 pub(crate) struct Definition {
     pub(crate) workflow: Workflow,
     /// The path to the workflow in the file.
     pub(crate) steps: Vec<Step>,
     /// The span of its name.
     pub(crate) span: Range<usize>,
-    /// Whether it is the project's own, by `workflow:` in project.yaml: tasks that name no workflow follow it.
+    /// True if it is the project's own, by `workflow:` in project.yaml: tasks that name no workflow follow it.
     pub(crate) is_own: bool,
 }
 

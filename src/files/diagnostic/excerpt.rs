@@ -49,28 +49,28 @@ impl<'s> SourceLines<'s> {
     }
 }
 
-/// Lines of a file, and the parts of them that are meant.
+/// Lines of a file, with the marked parts.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Excerpt {
     /// The number of the first line.
     pub(crate) first: usize,
     pub(crate) text: String,
-    /// Where in `text` the fault is.
+    /// The place of the fault in `text`.
     pub(crate) mark: Range<usize>,
-    /// A second place in `text`, and what is there.
+    /// A second place in `text`, and the text for it.
     pub(crate) label: Option<(Range<usize>, String)>,
 }
 
-/// How much of a long line is shown before what is meant, and in all, in characters.
+/// The number of characters of a long line that are shown before the mark, and in all.
 const BEFORE: usize = 40;
 const LONGEST_LINE: usize = 120;
 /// The longest message, in characters.
 const LONGEST_TEXT: usize = 600;
-/// Lines between two marks are shown up to here.
+/// The largest distance of two marks at which the lines between them are shown.
 const FEW_LINES: usize = 4;
 
 impl Excerpt {
-    /// Returns what to show for those bytes of the file; nothing where the file is empty.
+    /// Returns the excerpt for these bytes of the file; `None` if the file is empty.
     pub(crate) fn of(
         text: &SourceLines<'_>,
         span: &Range<usize>,
@@ -126,7 +126,7 @@ struct Line {
 }
 
 impl Line {
-    /// Returns the line in which the span begins, marked as far as the span goes in it.
+    /// Returns the line in which the span begins, marked as far as the span reaches in it.
     fn around(text: &SourceLines<'_>, span: &Range<usize>) -> Option<Self> {
         if text.source.is_empty() {
             return None;
@@ -167,7 +167,7 @@ impl Line {
     }
 }
 
-/// Returns the character, or a sign that there is one which does not show, or which would turn the line around.
+/// Returns the character, or a replacement if it is invisible or would reverse the line.
 fn visible(c: char) -> char {
     if c == '\t' || is_visible(c) { c } else { char::REPLACEMENT_CHARACTER }
 }
@@ -176,7 +176,7 @@ fn is_visible(c: char) -> bool {
     is_printable(c) && !matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}')
 }
 
-/// Returns a text that a terminal shows as it stands: characters that do not show are spelled out, and it is cut.
+/// Returns a text that is safe to print in a terminal: invisible characters are spelled out, and the text is cut.
 pub(crate) fn visible_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len().min(LONGEST_TEXT));
     for (index, c) in text.chars().enumerate() {

@@ -88,7 +88,7 @@ fn spans_of_every_shape() {
     2 |   - id: a
       |   ^^^^^^^
     ");
-    // The end of the file, and a file without anything.
+    // The end of the file, and an empty file.
     assert_snapshot!(Diagnostic::new(Severity::Error, "x", "f.yaml", "a: [\n", 5..5, "it ends").render(ColorMode::Plain), @"
     error[x]: it ends
      --> f.yaml:2:1
@@ -118,7 +118,7 @@ fn spans_of_every_shape() {
     1 | a:    b    c
       |            ^
     ");
-    // A span that is none of this file's does no harm.
+    // A span outside this file does no harm.
     let astray = Diagnostic::new(Severity::Error, "x", "f.yaml", "é\n", 1..900, "astray");
     assert_eq!((astray.line, astray.column), (1, 1));
     assert!(astray.render(ColorMode::Plain).contains("astray"));

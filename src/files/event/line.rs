@@ -1,12 +1,12 @@
-//! A line of the event stream: an event as JSON, and last of all where it comes from.
+//! A line of the event stream: an event as JSON, with its origin as the last field.
 //!
-//! What somebody wrote cannot end a line or begin another one, nor make a terminal do anything: it is escaped.
+//! A text that a person or an agent wrote cannot end a line, begin another one, or control a terminal: it is escaped.
 
 use serde_json::{Value, json};
 
 use crate::domain::{EventId, EventKind, Level, Map, TaskId, Timestamp};
 
-/// Where an event comes from.
+/// The origin of an event.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum EventOrigin<'o> {
     /// The commit of that id: the event can be derived from it again.
@@ -15,14 +15,14 @@ pub(crate) enum EventOrigin<'o> {
     Nowhere(&'o EventId),
 }
 
-/// Returns the event, as `event_value` gives it, as a line of the stream, with its end.
+/// Returns the event, in the form of `event_value`, as a line of the stream, with its end.
 pub(crate) fn event_line(mut event: Value, origin: EventOrigin<'_>) -> String {
     if let Value::Object(map) = &mut event {
         let (key, id) = match origin {
             EventOrigin::Commit(id) => ("commit", id),
             EventOrigin::Nowhere(id) => ("id", id.as_str()),
         };
-        // Last of all, also where the event tells of the commit itself.
+        // The origin is the last field, even if the event has a field of that name itself.
         map.shift_remove(key);
         map.insert(key.to_owned(), json!(id));
     }
@@ -30,7 +30,7 @@ pub(crate) fn event_line(mut event: Value, origin: EventOrigin<'_>) -> String {
     if !text.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ') {
         let mut escaped = String::with_capacity(text.len() + 32);
         for c in text.chars() {
-            // Outside of texts there are no such characters.
+            // Such characters occur only inside texts.
             if is_harmless(c) {
                 escaped.push(c);
             } else {
@@ -43,16 +43,16 @@ pub(crate) fn event_line(mut event: Value, origin: EventOrigin<'_>) -> String {
     text
 }
 
-/// Returns whether a character may stand in a text as it is: all others, of those below `U+10000`, have an escape.
+/// Returns whether a character may be in a text as it is. All others below `U+10000` have an escape.
 fn is_harmless(c: char) -> bool {
     let odd = matches!(c, '\u{7f}'..='\u{9f}' | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     !odd
 }
 
-/// The fields that name the gate, the one that counts first.
+/// The fields that name a gate, in order of precedence.
 const GATES: [&str; 3] = ["gate", "fromGate", "toGate"];
 
-/// Returns the gate that an event is about first of all: the one that was left, or else the one that was entered.
+/// Returns the gate that an event is mainly about: the one that was left, otherwise the one that was entered.
 pub(crate) fn gate_of(event: &Value) -> Option<&str> {
     GATES.into_iter().find_map(|key| event.get(key)?.as_str())
 }
@@ -61,7 +61,7 @@ pub(crate) fn gate_of(event: &Value) -> Option<&str> {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct EventLine {
     pub at: Timestamp,
-    /// The name of the event; one of a newer version may be unknown here.
+    /// The name of the event; an event of a newer version may be unknown.
     pub name: String,
     /// The event, if it is known.
     pub kind: Option<EventKind>,
@@ -70,7 +70,7 @@ pub(crate) struct EventLine {
 }
 
 impl EventLine {
-    /// Reads a line; `None` if it is no event. Every event has a commit or an id, and a known kind has its task.
+    /// Reads a line; `None` if it is not an event. Every event has a commit or an id, and a known kind has its task.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let fields: Map = serde_json::from_str(text).ok()?;
         let text = |key: &str| fields.get(key).and_then(Value::as_str);
@@ -100,7 +100,7 @@ impl EventLine {
         self.fields.get(key)?.as_str()
     }
 
-    /// Returns the commit that it is derived from.
+    /// Returns the commit that the event is derived from.
     pub(crate) fn commit(&self) -> Option<&str> {
         self.text("commit")
     }
@@ -110,17 +110,17 @@ impl EventLine {
         self.text("id").filter(|_| self.commit().is_none()).and_then(|id| id.parse().ok())
     }
 
-    /// Returns the gate that it is about first of all: the one that was left, or else the one that was entered.
+    /// Returns the gate that the event is mainly about: the one that was left, otherwise the one that was entered.
     pub(crate) fn gate(&self) -> Option<&str> {
         GATES.into_iter().find_map(|key| self.text(key))
     }
 
-    /// Returns whether it is about that task.
+    /// Returns whether the event is about that task.
     pub(crate) fn is_about(&self, task: &TaskId) -> bool {
         self.text("taskId") == Some(task.as_str())
     }
 
-    /// Returns whether that agent did it, or met it.
+    /// Returns whether the event names that agent, as its cause or as affected.
     pub(crate) fn names(&self, agent: &str) -> bool {
         let holders = self.fields.get("holders").and_then(Value::as_array);
         ["agent", "winningAgent", "losingAgent", "worker"]

@@ -1,7 +1,7 @@
 //! Events as JSON, as a line of text, and as the text of a notice (spec 1, section 9). Texts are templates over the fields that the
 //! event has in the stream.
 //!
-//! What somebody else wrote is one line in them, cut where it is long, with nothing in it that a terminal obeys.
+//! A text that a person or an agent wrote becomes one line, cut if it is long, without control characters.
 
 use serde_json::{Value, json};
 
@@ -11,11 +11,11 @@ use crate::domain::{
 };
 use crate::files::printable::one_line;
 
-/// The longest piece of somebody else's text in a line, and in a notice.
+/// The longest piece of such a text in a line, and in a notice.
 const IN_LINE: usize = 200;
 const IN_NOTICE: usize = 500;
 
-/// Returns what happened, in a few words.
+/// Returns a short description of the event.
 pub(crate) fn event_words(event: &EventLine) -> String {
     let words = TemplateFields { fields: &event.fields, longest: IN_LINE };
     match event.kind {
@@ -52,8 +52,8 @@ pub(crate) fn notice_text(occurrence: &Occurrence, reader: NoticeReader) -> Stri
     first.into_iter().flatten().chain(characters).collect()
 }
 
-/// Returns the words for a line. `{field}` stands for a field, `{field|words}` has words for where it is missing, and what is in
-/// brackets is left out where one of its fields is missing, or gives way to the words behind its last bar.
+/// Returns the template of a line. `{field}` stands for a field, and `{field|words}` has words for a missing one. A part in
+/// brackets is left out if one of its fields is missing, or replaced by the words after its last bar.
 const fn line_template(kind: EventKind) -> &'static str {
     match kind {
         EventKind::TaskCreated => "created, at {toGate}",
@@ -103,7 +103,7 @@ const fn line_template(kind: EventKind) -> &'static str {
     }
 }
 
-/// Returns the words for a notice. `{titled}` stands for the task with its title.
+/// Returns the template of a notice. `{titled}` stands for the task with its title.
 #[expect(clippy::too_many_lines, reason = "one arm for each case")]
 fn notice_template(event: &Event, reader: NoticeReader) -> &'static str {
     let is_affected = reader == NoticeReader::Affected;
@@ -253,7 +253,7 @@ fn transition_template(visit: &Visit, reader: NoticeReader) -> &'static str {
     }
 }
 
-/// What fills templates: the fields of an event, each as one line of so many characters at most.
+/// The values for templates: the fields of an event, each as one line of limited length.
 struct TemplateFields<'f> {
     fields: &'f Map,
     longest: usize,
@@ -291,7 +291,7 @@ impl TemplateFields<'_> {
         words + rest
     }
 
-    /// Returns a field as words; empty where it is missing.
+    /// Returns a field as words; empty if it is missing.
     fn value(&self, name: &str) -> String {
         let text = |key: &str| self.fields.get(key).and_then(Value::as_str).map(|t| self.shown(t));
         match (name, self.fields.get(name)) {
@@ -332,7 +332,7 @@ impl TemplateFields<'_> {
     }
 }
 
-/// Returns the event with the fields that spec 1 gives it; what does not apply is left out.
+/// Returns the event with the fields that spec 1 defines; fields that do not apply are left out.
 pub(crate) fn event_value(occurrence: &Occurrence) -> Value {
     Value::Object(fields(occurrence))
 }

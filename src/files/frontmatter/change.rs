@@ -22,7 +22,7 @@ pub(crate) enum NodeChange {
 /// The changes inside a list or mapping.
 #[derive(Debug, Default)]
 pub(crate) struct Inside {
-    /// By position among the original children.
+    /// Changed children, by position among the original ones.
     pub(crate) children: BTreeMap<usize, NodeChange>,
     /// New entries; items of a list have no key.
     pub(crate) added: Vec<(Option<String>, Value)>,
@@ -170,21 +170,21 @@ impl Gathering<'_> {
         if !matches!(change, Some(NodeChange::Remove)) {
             self.edit(node, &mut change, rest)?;
         } else if !self.act.is_remove() {
-            // Removed by an earlier edit: it is set again in its old place.
+            // The node was removed by an earlier edit, and is set again in its old place.
             change = Some(NodeChange::Replace(self.built(node, rest)?));
         }
         inside.children.extend(change.map(|change| (index, change)));
         Ok(())
     }
 
-    /// The path ends at this node.
+    /// Applies the edit to the node at the end of the path.
     fn arrive(&self, node: &Node<'_>, change: &mut Option<NodeChange>) -> EditResult {
         match (self.act, &node.kind) {
             (EditAct::Remove, _) => {
                 self.unshared(node)?;
                 *change = Some(NodeChange::Remove);
             }
-            // Compared with the original: earlier changes inside are overwritten.
+            // The value is compared with the original: earlier changes inside are overwritten.
             (EditAct::Set(value), _) => *change = self.difference(node, value)?,
             (EditAct::Append(value), NodeKind::Sequence(_)) => {
                 self.own(node)?;
@@ -214,7 +214,7 @@ impl Gathering<'_> {
         Ok(value)
     }
 
-    /// Returns the smallest change that gives a node a value; `None` if it has it.
+    /// Returns the smallest change that gives a node a value; `None` if it has it already.
     fn difference(
         &self,
         node: &Node<'_>,
@@ -264,7 +264,8 @@ impl Gathering<'_> {
         Ok(inside)
     }
 
-    /// Keeps the items that are the same at the start, and at the end if the list does not grow.
+    /// Returns the changes that turn the items into the values. Equal items at the start stay, and at the end too if the list does
+    /// not grow.
     fn list_difference(
         &self,
         items: &[Node<'_>],

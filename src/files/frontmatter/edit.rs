@@ -25,7 +25,7 @@ pub enum EditAct {
     Remove,
 }
 
-/// Why a value has no such path.
+/// The reason why a value has no such path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Misfit {
     Kind {
@@ -115,14 +115,14 @@ pub struct Path(pub Vec<Segment>);
 /// One step of a [`Path`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Segment {
-    /// Into a mapping.
+    /// To a key of a mapping.
     Key(String),
-    /// Into a list, from 0.
+    /// To an item of a list, from 0.
     Index(usize),
 }
 
 impl Segment {
-    /// Returns what has such parts.
+    /// Returns the kind of value that has such parts.
     pub(crate) fn container(&self) -> &'static str {
         match self {
             Self::Key(_) => "a mapping",
@@ -132,7 +132,7 @@ impl Segment {
 }
 
 impl Path {
-    /// Returns the path one step further.
+    /// Returns the path with one more step.
     #[must_use]
     pub fn then(mut self, segment: impl Into<Segment>) -> Self {
         self.0.push(segment.into());
@@ -160,7 +160,7 @@ impl From<usize> for Segment {
     }
 }
 
-/// One key at the root; dots in it are part of it.
+/// A path of one key at the root; dots in the key are part of it.
 impl From<&str> for Path {
     fn from(key: &str) -> Self {
         Self(vec![key.into()])

@@ -1,4 +1,4 @@
-//! New YAML text: block style, two spaces, one line a fact, so that git shows each change as a line. Every reader, of YAML 1.1 or
+//! New YAML text: block style, two spaces, one fact per line, so that git shows each change as a line. Every reader, of YAML 1.1 or
 //! 1.2, reads a scalar as the same value.
 
 use std::fmt::Write;
@@ -16,13 +16,13 @@ pub fn emit_document(root: &Map<String, Value>) -> String {
     out
 }
 
-/// A value as text: what follows the colon or dash on its line, and the lines below, each with its break.
+/// A value as text: the part after the colon or dash on its line, and the lines below, each with its break.
 pub(crate) struct YamlText {
     pub(crate) inline: String,
     pub(crate) lines: String,
 }
 
-/// What introduces a value.
+/// The indicator that introduces a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lead {
     /// A key and its colon.
@@ -62,7 +62,7 @@ pub(crate) fn push_entry(out: &mut String, name: &str, value: &Value, column: us
     out.push_str(&key(name));
     out.push(':');
     match value {
-        // A due day is meant as a date by every reader.
+        // Every reader takes a due day for a date, as it should.
         Value::String(day) if name == "due" && is_day(day) => {
             out.push(' ');
             out.push_str(day);
@@ -136,19 +136,19 @@ fn push_written(out: &mut String, written: &YamlText) {
     out.push_str(&written.lines);
 }
 
-/// Appends blanks.
+/// Appends that many spaces.
 pub(crate) fn push_spaces(out: &mut String, count: usize) {
     out.extend(std::iter::repeat_n(' ', count));
 }
 
-/// Where a scalar stands; brackets and commas end it inside a flow collection.
+/// The context of a scalar. In a flow collection, brackets and commas end it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Context {
     Block,
     Flow,
 }
 
-/// Returns a scalar, or an empty list or mapping, on one line; `None` for what needs more.
+/// Returns a scalar, or an empty list or mapping, on one line; `None` if the value needs more lines.
 pub(crate) fn scalar(value: &Value, context: Context) -> Option<String> {
     Some(match value {
         Value::Null => "null".to_owned(),
@@ -162,7 +162,7 @@ pub(crate) fn scalar(value: &Value, context: Context) -> Option<String> {
     })
 }
 
-/// Returns a scalar in the style of the one that it replaces, where that can hold it.
+/// Returns a scalar in the style of the one that it replaces, if that style can hold it.
 pub(crate) fn scalar_like(value: &Value, old: &Node<'_>, context: Context) -> Option<String> {
     let Value::String(text) = value else {
         return scalar(value, context);
@@ -183,7 +183,7 @@ pub(crate) fn scalar_like(value: &Value, old: &Node<'_>, context: Context) -> Op
     })
 }
 
-/// Returns a key.
+/// Returns a key, quoted if necessary.
 pub(crate) fn key(text: &str) -> String {
     if legacy(text).is_none() && shape_is_plain(text, Context::Flow) && !text.contains(':') {
         text.to_owned()
@@ -199,7 +199,7 @@ pub(crate) fn literal_header(text: &str) -> Option<String> {
         !line.ends_with([' ', '\t']) && line.chars().all(|c| c == '\t' || is_printable(c))
     };
     let first = body.split('\n').find(|line| !line.is_empty())?;
-    // A trailing blank is lost in editors, an extra final break depends on what follows.
+    // Editors remove trailing blanks, and an extra final break depends on the text after it.
     let safe = text.contains('\n')
         && !body.ends_with('\n')
         && !first.starts_with('\t')
@@ -218,7 +218,7 @@ fn string(text: &str, context: Context) -> String {
     if plain { text.to_owned() } else { double_quoted(text) }
 }
 
-/// Tells whether a text can stand without quotes and is a string by the core schema.
+/// Returns whether a text can be written without quotes and is a string by the core schema.
 fn shape_is_plain(text: &str, context: Context) -> bool {
     const INDICATORS: &str = "-?:,[]{}#&*!|>'\"%@`";
     let flow = context == Context::Flow;
@@ -276,7 +276,7 @@ fn double_quoted(text: &str) -> String {
     out
 }
 
-/// Returns a number that older readers take for one too: they want a point and a sign in `1.0e+16`.
+/// Returns a number that older readers read as a number too: they require a point and a sign, as in `1.0e+16`.
 fn decimal(number: &Number) -> String {
     let text = number.to_string();
     let Some((mantissa, exponent)) = text.split_once('e') else {

@@ -10,7 +10,7 @@ use super::splice::{Renderer, child, empties};
 use crate::files::yaml::{Node, NodeKind, NodeLayout};
 
 impl Renderer<'_> {
-    /// Changes inside a flow list or mapping of which something stays, or that is empty and grows.
+    /// Changes inside a flow list or mapping that keeps some children, or that is empty and grows.
     pub(crate) fn flow_inside(&mut self, node: &Node<'_>, inside: &Inside) -> EditResult {
         if node.layout != NodeLayout::Flow {
             return Err(self.layout(
@@ -45,7 +45,7 @@ impl Renderer<'_> {
         Ok(())
     }
 
-    /// Writes the whole collection anew; only where nothing but values can be lost.
+    /// Rewrites the whole collection. Refuses one with line breaks or comments, which would be lost.
     fn rewrite(&mut self, node: &Node<'_>, inside: &Inside) -> EditResult {
         if self.text()[node.span.clone()].contains(['\n', '\r', '#']) {
             return Err(self.layout(
@@ -58,7 +58,7 @@ impl Renderer<'_> {
         Ok(())
     }
 
-    /// Returns the collection on one line; what stays is as it is written.
+    /// Returns the collection on one line; unchanged children stay as they are written.
     fn rewritten(&self, node: &Node<'_>, inside: &Inside) -> Result<String, SpliceRefusal> {
         let mut texts = Vec::new();
         for index in 0..node.items().len() + node.entries().len() {
@@ -111,7 +111,7 @@ impl Renderer<'_> {
         Ok(())
     }
 
-    /// Removes neighbours, with the commas and lines that are theirs.
+    /// Removes neighbours, with their commas and lines.
     fn flow_remove(&mut self, node: &Node<'_>, run: Range<usize>, count: usize) -> EditResult {
         for index in run.clone() {
             self.child_start(node, index)?;
@@ -133,7 +133,7 @@ impl Renderer<'_> {
             }
         } else if last && run.start > 0 {
             let before = flow_end(node, run.start - 1);
-            // A trailing comma stays one, the one before goes otherwise.
+            // A trailing comma remains; without one, the comma before is removed as well.
             match (self.comma(before), comma) {
                 (Some(before), Some(own)) => self.patches.delete(before + 1..own + 1),
                 _ => self.patches.delete(before..end),

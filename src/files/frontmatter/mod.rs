@@ -1,7 +1,7 @@
-//! The YAML head of a Markdown file: found by byte ranges, changed without touching a byte that the change is not about.
+//! The YAML head of a Markdown file: found by byte ranges, and changed without touching any other byte.
 //!
-//! A write goes split -> parse -> edits as a tree of changes -> byte patches -> verify. What cannot be verified is
-//! refused; the file is never serialised anew.
+//! A write goes split -> parse -> edits as a tree of changes -> byte patches -> verify. A change that cannot be verified is
+//! refused; the file is never serialised again.
 
 pub(crate) mod change;
 pub(crate) mod edit;

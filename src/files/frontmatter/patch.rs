@@ -1,10 +1,10 @@
-//! Replacements of byte ranges, applied in one go; the lines that they are found by; and why a file is not changed.
+//! Replacements of byte ranges, applied in one go; the lines for finding them; and the reasons why a file is not changed.
 
 use std::ops::Range;
 
 use thiserror::Error;
 
-/// Why a file was left alone.
+/// The reason why a file was left unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SpliceRefusal {
     /// The edit would change a value that is written once and used in several places.
@@ -15,13 +15,13 @@ pub enum SpliceRefusal {
     /// The edit expects something else at this place.
     #[error("`{path}` on line {line} is {found}, not {expected}")]
     Shape { path: String, line: usize, found: &'static str, expected: &'static str },
-    /// A list is shorter than the edit supposes.
+    /// A list is shorter than the edit assumes.
     #[error("`{path}` does not exist: the list ends after {length}")]
     OutOfRange { path: String, length: usize },
     /// The place is written in a way that cannot be changed without touching its surroundings.
     #[error("line {line} cannot be changed in place: {reason}")]
     Layout { line: usize, reason: &'static str },
-    /// The changed text does not say what it should, so it was thrown away.
+    /// The changed text does not have the intended values, so it was discarded.
     #[error("the edit of {paths} was not made: {reason}")]
     Unverified { paths: String, reason: String },
 }
@@ -39,7 +39,7 @@ impl SpliceRefusal {
     }
 }
 
-/// Whether an edit could be made.
+/// The result of an edit.
 pub(crate) type EditResult = Result<(), SpliceRefusal>;
 
 /// Replacements, in any order, of parts of one text.
@@ -62,16 +62,16 @@ impl Patches {
         }
     }
 
-    /// Returns the text with all replacements made, their line breaks written as `newline`; `None` if two overlap that
-    /// are no deletions.
+    /// Returns the text with all replacements made, their line breaks written as `newline`; `None` if one overlaps an earlier one
+    /// that is not a deletion.
     pub(crate) fn apply(mut self, source: &str, newline: &str) -> Option<String> {
-        // Stable: what was inserted first at one place comes first.
+        // The sort is stable: of two insertions at one place, the earlier one comes first.
         self.0.sort_by_key(|(range, _)| (range.start, range.end));
         let mut out = String::with_capacity(source.len() * 2);
         let mut at = 0;
         let mut deleted = false;
         for (range, text) in self.0 {
-            // Blank lines may go with the neighbours on both sides, and something new may begin among them.
+            // Deletions on both sides may include the same blank lines, and a new entry may begin among those.
             let start = if deleted { range.start.max(at) } else { range.start };
             deleted = text.is_empty();
             out.push_str(source.get(at..start)?);
@@ -100,7 +100,7 @@ impl<'a> Lines<'a> {
         if at < self.end { Some(self.bytes[at]) } else { None }
     }
 
-    /// Returns where the line of an offset begins.
+    /// Returns the start of the line at an offset.
     pub(crate) fn line_start(&self, at: usize) -> usize {
         let before = &self.bytes[self.start..at];
         before
@@ -109,12 +109,12 @@ impl<'a> Lines<'a> {
             .map_or(self.start, |i| self.start + i + 1)
     }
 
-    /// Returns how far into its line an offset is.
+    /// Returns the column of an offset in its line.
     pub(crate) fn column(&self, at: usize) -> usize {
         at - self.line_start(at)
     }
 
-    /// Tells whether only spaces stand before an offset on its line.
+    /// Returns whether only spaces come before an offset on its line.
     pub(crate) fn begins_line(&self, at: usize) -> bool {
         self.bytes[self.line_start(at)..at].iter().all(|&b| b == b' ')
     }
@@ -127,7 +127,7 @@ impl<'a> Lines<'a> {
         at
     }
 
-    /// Goes back over blanks.
+    /// Moves back over blanks.
     pub(crate) fn before_blanks(&self, mut at: usize) -> usize {
         while at > self.start && matches!(self.bytes[at - 1], b' ' | b'\t') {
             at -= 1;
@@ -135,12 +135,12 @@ impl<'a> Lines<'a> {
         at
     }
 
-    /// Tells whether a line break, or the end, is at an offset.
+    /// Returns whether a line break, or the end, is at an offset.
     pub(crate) fn at_break(&self, at: usize) -> bool {
         matches!(self.byte(at), None | Some(b'\n' | b'\r'))
     }
 
-    /// Returns where the line of an offset ends, before its break.
+    /// Returns the end of the line at an offset, before its break.
     pub(crate) fn line_end(&self, mut at: usize) -> usize {
         while !self.at_break(at) {
             at += 1;
@@ -148,7 +148,7 @@ impl<'a> Lines<'a> {
         at
     }
 
-    /// Skips blanks and the comment after a value, up to the line break; `None` if something else stands there.
+    /// Skips blanks and the comment after a value, up to the line break; `None` if there is something else.
     pub(crate) fn rest_of_line(&self, at: usize) -> Option<usize> {
         let mut at = self.skip_blanks(at);
         if self.byte(at) == Some(b'#') {
@@ -157,7 +157,7 @@ impl<'a> Lines<'a> {
         self.at_break(at).then_some(at)
     }
 
-    /// Returns where the line after a line break begins.
+    /// Returns the start of the line after a line break.
     pub(crate) fn after_break(&self, at: usize) -> usize {
         match self.byte(at) {
             Some(b'\r') if self.byte(at + 1) == Some(b'\n') => at + 2,
@@ -186,8 +186,8 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Returns the start of the first line that does not belong to what ends at an offset. Comment lines below belong
-    /// to it if they are indented deeper than `floor`; all do if there is none.
+    /// Returns the start of the first line that does not belong to the value that ends at an offset. Comment lines below belong to
+    /// it if they are indented deeper than `floor`; all do if there is none.
     pub(crate) fn below(&self, end: usize, floor: Option<usize>) -> Option<usize> {
         let mut below = self.after_break(self.rest_of_line(end)?);
         let mut at = below;

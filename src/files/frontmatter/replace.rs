@@ -1,4 +1,4 @@
-//! One block-style value in the place of another, in its style, with the comments around it where they were.
+//! Replaces one block-style value by another, in its style, with the comments around it in place.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use crate::files::yaml::{Node, NodeLayout};
 const FLOW_WIDTH: usize = 80;
 
 impl Renderer<'_> {
-    /// Puts another value behind the key or dash at a column.
+    /// Puts another value after the key or dash at a column.
     pub(crate) fn replace(
         &mut self,
         node: &Node<'_>,
@@ -26,7 +26,7 @@ impl Renderer<'_> {
         let behind = indicator + 1;
         let tagged = node.outer < node.span.start;
         let YamlText { inline, lines } = self.written(node, value, column, lead)?;
-        // The keys of an item stand below its first one, so the gap before that is ours to choose.
+        // The keys of an item are aligned below its first one, so the gap before that one can be chosen.
         let aligned = lead == Lead::Dash && !lines.is_empty() && !value.is_string();
         match node.layout {
             NodeLayout::Block if tagged => {
@@ -65,7 +65,7 @@ impl Renderer<'_> {
         Ok(())
     }
 
-    /// Returns where the text on the line of the key or dash is put, and that text.
+    /// Returns the offset for the text on the line of the key or dash, and that text.
     fn inline_for(
         &self,
         node: &Node<'_>,
@@ -84,7 +84,7 @@ impl Renderer<'_> {
         }
     }
 
-    /// Returns the new value as text, in the style of the old one where that is sane.
+    /// Returns the new value as text, in the style of the old one if possible.
     fn written(
         &self,
         old: &Node<'_>,
@@ -121,8 +121,8 @@ impl Renderer<'_> {
         }
     }
 
-    /// Tells whether comments or blank lines stand between the line of a value and the place for more of its lines.
-    /// Inside a text they would become text.
+    /// Returns whether comments or blank lines are between the line of a value and the place for more of its lines. Inside a text
+    /// they would become text.
     fn apart(&self, old: &Node<'_>, column: usize) -> Result<bool, SpliceRefusal> {
         if old.layout != NodeLayout::Block {
             return Ok(self.below(self.value_end(old), Some(column))? != self.below_value(old)?);
@@ -132,7 +132,7 @@ impl Renderer<'_> {
         Ok(start > behind && self.line_below(behind)? != start)
     }
 
-    /// Returns where the line of a value goes on: behind the value, or behind the header of a block scalar without text.
+    /// Returns the offset where the line of a value continues: after the value, or after the header of a block scalar without text.
     fn value_end(&self, node: &Node<'_>) -> usize {
         match node.layout {
             NodeLayout::Absent => node.indicator.map_or(node.span.end, |indicator| indicator + 1),
@@ -141,7 +141,7 @@ impl Renderer<'_> {
         }
     }
 
-    /// Returns the line below a value that is no block list or mapping.
+    /// Returns the line below a value that is not a block list or mapping.
     fn below_value(&self, node: &Node<'_>) -> Result<usize, SpliceRefusal> {
         self.line_below(self.value_end(node))
     }

@@ -87,7 +87,7 @@ impl<'a> Renderer<'a> {
         Ok(self.patches)
     }
 
-    /// Changes inside a block list or mapping; `floor` is the column of what holds it.
+    /// Changes inside a block list or mapping; `floor` is the column of its parent.
     fn block_inside(
         &mut self,
         node: &Node<'_>,
@@ -133,8 +133,8 @@ impl<'a> Renderer<'a> {
         Ok(())
     }
 
-    /// Removes the leading children of a collection that begins behind a dash (`- key: value`), so that the first one
-    /// that stays moves up behind it. Returns how many those were.
+    /// Removes the leading children of a collection that begins after a dash (`- key: value`), so that the first remaining one
+    /// moves up to the dash. Returns their number.
     fn inline_head(
         &mut self,
         node: &Node<'_>,
@@ -156,7 +156,7 @@ impl<'a> Renderer<'a> {
         Ok(count)
     }
 
-    /// Changes a value behind the key or dash at a column.
+    /// Changes a value after the key or dash at a column.
     fn value(
         &mut self,
         node: &Node<'_>,
@@ -177,7 +177,7 @@ impl<'a> Renderer<'a> {
         }
     }
 
-    /// Returns where a child begins, its key or dash included.
+    /// Returns the start of a child, its key or dash included.
     pub(crate) fn child_start(
         &self,
         node: &Node<'_>,
@@ -212,8 +212,8 @@ impl<'a> Renderer<'a> {
         self.below(child.span.end, Some(column))
     }
 
-    /// Tells whether the text above a child is a block scalar that takes in every blank line below it (`|+`), so that
-    /// blank lines cannot stay behind when the child goes.
+    /// Returns whether the text above a child is a block scalar that includes every blank line below it (`|+`). Blank lines must
+    /// then not remain when the child is removed.
     fn keeps_blank_lines(
         &self,
         node: &Node<'_>,
@@ -234,7 +234,7 @@ impl<'a> Renderer<'a> {
         {
             return Ok(false);
         }
-        // A comment in between ends the text, and stays.
+        // A comment in between ends the text, and remains.
         let next = self.child_start(node, above + 1)?;
         Ok(self.file.text[leaf.span.end..next].trim().is_empty())
     }
@@ -255,7 +255,7 @@ impl<'a> Renderer<'a> {
     }
 }
 
-/// Returns a child's value, and what introduces it.
+/// Returns a child's value, and its indicator.
 pub(crate) fn child<'n, 's>(node: &'n Node<'s>, index: usize) -> (&'n Node<'s>, Lead) {
     match &node.kind {
         NodeKind::Mapping(entries) => (&entries[index].value, Lead::Key),
@@ -263,7 +263,7 @@ pub(crate) fn child<'n, 's>(node: &'n Node<'s>, index: usize) -> (&'n Node<'s>, 
     }
 }
 
-/// Tells whether none of the original children stays.
+/// Returns whether all original children are removed.
 pub(crate) fn empties(node: &Node<'_>, inside: &Inside) -> bool {
     (0..node.items().len() + node.entries().len()).all(|index| inside.removes(index))
 }

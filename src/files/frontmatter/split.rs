@@ -1,4 +1,4 @@
-//! Where the frontmatter of a file is. Reads bytes, changes none.
+//! Finds the frontmatter of a file. Reads bytes, and changes none.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -19,7 +19,7 @@ const BOM: &[u8] = b"\xef\xbb\xbf";
 /// The parts of a file with frontmatter; side by side they are the whole file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Split {
-    /// The byte order mark, mostly empty.
+    /// The byte order mark, usually empty.
     pub bom: Range<usize>,
     /// The opening `---` with its line break.
     pub open: Range<usize>,
@@ -30,7 +30,7 @@ pub struct Split {
     pub body: Range<usize>,
 }
 
-/// A file with its frontmatter read: the text, and the tree that was read from it. Nothing can part the two.
+/// A file with its parsed frontmatter: the text, and the tree that was read from it. The two cannot be separated.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Frontmatter<'s> {
     pub(crate) text: Cow<'s, str>,
@@ -65,7 +65,7 @@ impl<'s> Frontmatter<'s> {
         &self.text[self.split.close.clone()]
     }
 
-    /// Returns the same with a text of its own.
+    /// Returns the file with a text of its own.
     pub fn into_owned(self) -> Frontmatter<'static> {
         Frontmatter {
             text: self.text.into_owned().into(),
@@ -115,7 +115,7 @@ pub fn split(bytes: &[u8]) -> Result<Split, Fault> {
     Ok(Split { bom, open, yaml, close, body })
 }
 
-/// Returns whether the markers of a merge keep the frontmatter from being read. In the body they are text: it may quote some.
+/// Returns whether conflict markers make the frontmatter unreadable. In the body they are text, which may quote some.
 pub fn has_conflict(bytes: &[u8]) -> bool {
     split(bytes).is_err_and(|fault| fault.code == CONFLICT_MARKERS)
 }

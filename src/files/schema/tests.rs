@@ -12,7 +12,7 @@ use crate::files::{completion_file, task_file};
 use crate::setup::template::Founder;
 use crate::setup::template::Template;
 
-/// A signature, made by nobody in particular.
+/// A signature by a key that belongs to no one.
 const SIGNATURE: &str = concat!(
     "U1NIU0lHAAAAAQAAADMAAAALc3NoLWVkMjU1MTkAAAAgOsbBNeU+7oEICz9ZuNKO3AFMv9kXcQA4UvdqWVRM4A4AAA",
     "ADYW9mAAAAAAAAAAZzaGE1MTIAAABTAAAAC3NzaC1lZDI1NTE5AAAAQJmJVO2c1A7NTGt+m73OUkfmqQsj58Lb71Pi",
@@ -40,7 +40,7 @@ fn assert_valid(schema: Schema, instance: &Value) {
     assert!(faults.is_empty(), "{faults:#?}\n{instance:#}");
 }
 
-/// Returns the fields that a decoder names when it meets one it does not know.
+/// Returns the fields that a decoder lists when it meets an unknown one.
 fn decoder_fields(help: &str) -> BTreeSet<String> {
     let names = help.strip_prefix("its fields are ").unwrap_or_else(|| panic!("{help}"));
     let names: Vec<String> =
@@ -57,7 +57,7 @@ fn schema_fields(schema: Schema, pointer: &str) -> BTreeSet<String> {
     node["properties"].as_object().unwrap().keys().cloned().collect()
 }
 
-/// The word that no decoder knows, and that is near to none it knows.
+/// A word that no decoder knows, and that is not near to a known one.
 const STRANGER: &str = "xxxxxxxxxxxxxxxx";
 
 fn said_in(file: &str, text: &str) -> BTreeSet<String> {
@@ -274,7 +274,7 @@ fn the_templates_are_valid_by_the_schemas() {
     }
 }
 
-/// What decoder and schema must judge alike, each with the judgement.
+/// Documents that decoder and schema must judge alike, each with the judgement.
 #[test]
 fn decoders_and_schemas_judge_alike() {
     let gate = |inside: &str| format!("workflow: {{gates: [{{id: a, role: r, {inside}}}]}}");
@@ -590,7 +590,7 @@ fn the_task_schema_has_the_fields_that_tasks_have() {
     let visit_schema = &document["$defs"]["visit"]["properties"];
     assert_eq!(keys(&visit), keys(visit_schema));
     assert_eq!(keys(&visit["completion"]), keys(&visit_schema["completion"]["properties"]));
-    // The decoder knows what the writer writes.
+    // The decoder knows all fields that the writer writes.
     let strange = format!(
         "---\ntitle: x\ngateHistory: [{{gate: a, role: r, entered: 2026-02-16, exited: 2026-02-16, outcome: skip, {STRANGER}: 1}}]\n---\n"
     );

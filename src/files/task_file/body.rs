@@ -55,7 +55,7 @@ pub fn works<'b>(task: &TaskId, body: &'b str) -> Vec<(usize, &'b str)> {
         if let Some(visit) =
             ticket.filter(|ticket| ticket.task == *task).and_then(|ticket| ticket.visit)
         {
-            // The heading is ours; the text begins behind it.
+            // The heading is ours; the text begins after it.
             let text = text.trim_start_matches(['\r', '\n']);
             works.push((visit, text.split_once('\n').map_or("", |(_, text)| text)));
         }
@@ -63,7 +63,7 @@ pub fn works<'b>(task: &TaskId, body: &'b str) -> Vec<(usize, &'b str)> {
     works
 }
 
-/// Splits a body into consecutive parts: the text before our first marker, and each comment and work with what follows it, from
+/// Splits a body into consecutive parts: the text before our first marker, and each comment and work with the text after it, from
 /// the blank line before its marker on.
 pub fn passages(body: &str) -> Vec<&str> {
     let mut cuts = vec![0];

@@ -1,4 +1,4 @@
-//! Comments in the frontmatter, after a key and above it. Another version of the same task file can take them over.
+//! Comments in the frontmatter, after a key and above it. They can be copied to another version of the same task file.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -16,7 +16,7 @@ struct CommentPlace {
     /// The lines directly above, without their indentation.
     above: Vec<String>,
     behind: Option<String>,
-    /// The byte range of a comment after the value, or for one; `None` if none can be there.
+    /// The byte range of the comment after the value, or the place for one; `None` if there can be none.
     room: Option<Range<usize>>,
 }
 
@@ -32,7 +32,7 @@ struct Comments {
 
 impl TaskFile {
     /// Returns the file with the comments that `other` has and `base` lacks, each at the same key. The values stay the same; a
-    /// comment without an unambiguous place is not taken over.
+    /// comment without an unambiguous place is not copied.
     #[must_use]
     pub fn with_comments_of(&self, base: Option<&Self>, other: &Self, defaults: &Defaults) -> Self {
         // Most files have none.
@@ -88,7 +88,7 @@ impl TaskFile {
             .unwrap_or_else(|| self.clone())
     }
 
-    /// Returns the comments that `other` has, that `base` has not, and that are not in this file.
+    /// Returns the comments that `other` has, and that neither `base` nor this file has.
     pub fn comments_missing(&self, base: Option<&Self>, other: &Self) -> Vec<String> {
         if !other.head().contains('#') {
             return Vec::new();

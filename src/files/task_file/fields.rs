@@ -74,7 +74,7 @@ pub(crate) fn decode(
     Ok((task, origin))
 }
 
-/// Returns the same, with the engine's fields of a hand-made file as written.
+/// Decodes a task as [`decode`] does, but leaves the engine's fields of a hand-made file as written.
 pub(crate) fn decode_as_written(
     node: &Node<'_>,
     id: &TaskId,
@@ -175,9 +175,9 @@ pub fn link_value(link: &Link) -> Value {
     }
 }
 
-/// Clears the fields that only the engine sets: a task at no gate yet was never sent back or claimed, and has no outputs.
+/// Clears the fields that only the engine sets: a task that was never at a gate was not sent back or claimed, and has no outputs.
 fn clear_engine_fields(task: &mut Task) {
-    // A task without a workflow has its role from its file.
+    // A task without a workflow takes its role from its file.
     task.routing =
         Routing { role: task.routing.role.take(), ..Routing::of(task.routing.workflow.clone()) };
     task.created_by = None;
@@ -187,7 +187,7 @@ fn clear_engine_fields(task: &mut Task) {
     task.workflow_hash = None;
 }
 
-/// Reports a finished task with an open visit, and an unfinished one without: somebody edited one of the two fields.
+/// Reports a finished task with an open visit, and an unfinished one without: one of the two fields was edited by hand.
 fn check_status(task: &Task, origin: Origin, fields: &FieldReader<'_, '_>) {
     if origin == Origin::Adopted && task.status.is_finished() == task.gate.is_some() {
         let says = if task.gate.is_some() { "it stands at a gate" } else { "it stands at no gate" };

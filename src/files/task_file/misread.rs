@@ -1,4 +1,4 @@
-//! Forms of a person's keys that are probably not read as they are meant. Committed ones keep their reading, since replay needs it.
+//! Forms of people's keys that are probably not read as they are meant. Committed ones keep their meaning, since replay needs it.
 
 use serde_json::json;
 
@@ -24,7 +24,7 @@ const KEYS: [(&str, &[&str]); 12] = [
     ("context", &[]),
 ];
 
-/// Returns what is read otherwise than it looks, each with its place and how to write it.
+/// Returns the values that are read otherwise than they look, each with its place and the form to write.
 pub(crate) fn misread(file: &TaskFile) -> Vec<Fault> {
     let mut found = Vec::new();
     let mut add = |at: &Node<'_>, message: String, help: String| {
@@ -105,7 +105,7 @@ pub(crate) fn misread(file: &TaskFile) -> Vec<Fault> {
     found
 }
 
-/// Returns a tag without what only notes write before it: `#api`, or `-api` for an item of a list.
+/// Returns a tag without the mark that people put before it in notes: `#api`, or `-api` for an item of a list.
 fn whole_tag(tag: &str) -> &str {
     let item = tag.strip_prefix('-').filter(|rest| rest.starts_with(char::is_alphabetic));
     item.unwrap_or(tag).trim_start_matches('#')
@@ -121,7 +121,7 @@ fn add_yes_and_no(name: &str, node: &Node<'_>, add: &mut impl FnMut(&Node<'_>, S
     }
 }
 
-/// Returns the comment behind a value on its line if it looks like a part of the text: `#12`, not `# later`.
+/// Returns the comment after a value on its line if it looks like a part of the text: `#12`, not `# later`.
 pub(crate) fn hashed<'t>(text: &'t str, node: &Node<'_>) -> Option<&'t str> {
     let from = if node.is_null() { node.indicator? + 1 } else { node.span.end };
     let behind = text.get(from..)?.lines().next()?.trim();

@@ -126,7 +126,7 @@ fn a_transition_changes_its_own_lines_only() {
     ---
     "#);
     assert_eq!(read_file(text).task, after);
-    // What was read back to prove the change is what reading the new file gives.
+    // The task that was parsed to verify the change is the task of the new file.
     assert_eq!(read(&changed, &id(), &defaults()).unwrap(), read_file(text));
 }
 
@@ -193,7 +193,7 @@ fn texts_that_look_like_numbers_stay_as_they_are_written() {
     });
     assert_eq!(Value::Object(file.raw()), said);
     assert_eq!(file.keys(Scope::All), file.raw());
-    // Taken up, and taken up with a change of one item.
+    // The tags are adopted unchanged, and with one item changed.
     for (tags, written) in [
         (vec!["43", "2.0", "1.10", "true", "2024"], "[43, 2.0, 1.10, true, 2024]"),
         (vec!["43", "2.0", "1.1", "true", "2024"], "[43, 2.0, \"1.1\", true, 2024]"),

@@ -101,7 +101,7 @@ pub(crate) fn branch_value(branch: &OpenBranch) -> Value {
     })))
 }
 
-/// Reads the ended visits; none without a node.
+/// Reads the ended visits; empty without a node.
 pub(crate) fn read_history(node: Option<&Node<'_>>, faults: &Faults) -> Vec<Visit> {
     node.map(Node::items)
         .unwrap_or_default()
@@ -209,7 +209,7 @@ fn read_stamp(node: &Node<'_>, faults: &Faults) -> Option<Stamp> {
     Some(Stamp { id: fields.require("id", id)?, sha256: fields.require("sha256", sha256)? })
 }
 
-/// Returns the entry as files and JSON show it: what does not apply is left out.
+/// Returns the entry as files and JSON show it; fields that do not apply are left out.
 pub(crate) fn visit_value(visit: &Visit) -> Value {
     let stamp_value = |stamp: &Stamp| json!({"id": stamp.id, "sha256": stamp.sha256.as_str()});
     Value::Object(applying(json!({
@@ -245,11 +245,11 @@ pub(crate) fn visit_value(visit: &Visit) -> Value {
     })))
 }
 
-/// The keys of an entry that are points in time: programs that write frontmatter anew have ways of their own to write those.
+/// The keys of an entry that are points in time: programs that rewrite frontmatter may write those differently.
 const TIMES: [&str; 3] = ["entered", "exited", "overdue"];
 
 impl TaskFile {
-    /// Returns whether the history starts with that of an earlier version, comparing entries completely, also unknown keys.
+    /// Returns whether the history starts with that of an earlier version. Entries are compared completely, including unknown keys.
     pub fn continues(&self, before: &Self) -> bool {
         let (old, new) = (before.entries(), self.entries());
         old.len() <= new.len() && old.iter().zip(new).all(|(old, new)| is_same_entry(old, new))

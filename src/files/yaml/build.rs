@@ -1,5 +1,5 @@
-//! Builds the tree from parser events. Keeps a cursor over the source, since events do not tell where dashes, colons, block
-//! scalar headers and absent values are.
+//! Builds the tree from parser events. Keeps a cursor over the source, since events lack the places of dashes, colons, block scalar
+//! headers and absent values.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -22,9 +22,9 @@ pub(crate) struct Builder<'s, 'l> {
     root: Option<Node<'s>>,
     documents: usize,
     anchors: HashMap<usize, Node<'s>>,
-    /// Nodes and bytes of text, aliases expanded.
+    /// The number of nodes and of bytes of text, with aliases expanded.
     used: (usize, usize),
-    /// Nodes that anchors and aliases stand for.
+    /// The number of nodes under anchors and in aliases.
     copies: usize,
     pub(crate) faults: Vec<Fault>,
 }
@@ -33,7 +33,7 @@ pub(crate) struct Builder<'s, 'l> {
 struct Frame<'s> {
     node: Node<'s>,
     anchor: usize,
-    /// The key whose value is pending, and whether it is valid: the value of an invalid key is read all the same.
+    /// The key whose value is pending, and whether it is valid: the value of an invalid key is still read.
     key: Option<(EntryKey<'s>, bool)>,
     explicit_key: bool,
 }
@@ -152,7 +152,7 @@ impl<'s, 'l> Builder<'s, 'l> {
             let message = "this alias stands inside the value that it names";
             return Err(Fault::new("recursive_alias", span, message));
         };
-        // Counted against the limits before it is copied.
+        // The copy counts against the limits before it is made.
         let weight = weight(target);
         self.copy(weight.0, &span)?;
         self.spend(weight, &span)?;
@@ -218,10 +218,10 @@ impl<'s, 'l> Builder<'s, 'l> {
         self.complete(node, anchor, false)
     }
 
-    /// Puts a finished node where it belongs: the key or the value of a mapping, an item, the root.
+    /// Puts a finished node in its place: the key or the value of a mapping, an item, the root.
     fn complete(&mut self, node: Node<'s>, anchor: usize, decorated: bool) -> Result<(), Fault> {
         if anchor != 0 {
-            // Anchors inside anchors would otherwise copy the same text once a level.
+            // Anchors inside anchors would otherwise copy the same text once per level.
             self.copy(weight(&node).0, &node.span)?;
             self.anchors.insert(anchor, node.clone());
         }
@@ -247,8 +247,8 @@ impl<'s, 'l> Builder<'s, 'l> {
         Ok(())
     }
 
-    /// Moves the cursor over the indicator that introduces the next node, and over its anchor and tag. Returns where the indicator
-    /// is, and where the anchor or tag begins.
+    /// Moves the cursor over the indicator that introduces the next node, and over its anchor and tag. Returns the offset of the
+    /// indicator, and the start of the anchor or tag.
     fn open(&mut self, has_properties: bool) -> (Option<usize>, usize) {
         let mut indicator = None;
         if let Some(frame) = self.frames.last_mut() {
@@ -348,11 +348,11 @@ impl<'s> Cursor<'s> {
         Self { source, at: range.start, range }
     }
 
-    /// Moves behind an indicator, if it comes next, and returns where it is.
+    /// Moves past an indicator, if it comes next, and returns its offset.
     pub(crate) fn take(&mut self, indicator: u8) -> Option<usize> {
         let at = self.skip_trivia();
         let bytes = self.bytes();
-        // `?` and `-` are indicators only before a blank; the parser has already told this from a text.
+        // `?` and `-` are indicators only before a blank; the parser has already distinguished them from texts.
         let stands = bytes.get(at) == Some(&indicator)
             && (matches!(indicator, b':' | b',')
                 || bytes.get(at + 1).is_none_or(|b| b" \t\r\n".contains(b)));
@@ -362,7 +362,7 @@ impl<'s> Cursor<'s> {
         })
     }
 
-    /// Moves behind anchor and tag and returns where they begin.
+    /// Moves past anchor and tag, and returns their start.
     pub(crate) fn properties(&mut self) -> usize {
         let outer = self.skip_trivia();
         let mut at = outer;
@@ -375,9 +375,9 @@ impl<'s> Cursor<'s> {
         outer
     }
 
-    /// Returns the span of a block scalar from its header on. The parser's begins at the first line of text and runs
-    /// into the indentation of whatever follows. Nothing where no header is: among characters that it should refuse the parser may have
-    /// read on from somewhere else.
+    /// Returns the span of a block scalar from its header on. The parser's span begins at the first line of text, and runs into the
+    /// indentation of the line after it. Returns `None` if there is no header: among characters that it should refuse, the parser
+    /// may have read on from somewhere else.
     pub(crate) fn block_scalar(&self, text: &Range<usize>) -> Option<Range<usize>> {
         let start = self.skip_trivia();
         if !matches!(self.bytes().get(start), Some(b'|' | b'>')) {
@@ -387,7 +387,7 @@ impl<'s> Cursor<'s> {
         let end = self.range.end;
         let header =
             start + 1 + marks.take_while(|b| matches!(b, b'0'..=b'9' | b'+' | b'-')).count();
-        // Of a header that nothing follows, not even a line break, the parser's span lies behind the end.
+        // If nothing follows a header, not even a line break, the parser's span is past the end.
         let (header, from) = (header.min(end), text.start.max(header).min(end));
         let content = &self.source[from..text.end.clamp(from, end)];
         let kept = if self.source[start..header].contains('+') {
@@ -400,7 +400,7 @@ impl<'s> Cursor<'s> {
         Some(if kept.is_empty() { start..header } else { start..from + kept.len() })
     }
 
-    /// Returns where the next thing is that is no blank, line break, comment or byte order mark.
+    /// Returns the offset of the next byte that is not part of a blank, line break, comment or byte order mark.
     fn skip_trivia(&self) -> usize {
         let bytes = self.bytes();
         let mut at = self.at;

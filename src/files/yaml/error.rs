@@ -1,16 +1,16 @@
-//! Faults of a text: what is wrong, where, and the fix; and parse limits.
+//! Faults of a text: the problem, the place, and the fix; and parse limits.
 
 use std::fmt;
 use std::ops::Range;
 
-/// One thing wrong with a text, at a byte range of it.
+/// One fault of a text, at a byte range of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// A stable name for programs, such as `duplicate_key`.
     pub code: &'static str,
-    /// What is wrong, in one sentence.
+    /// The problem, in one sentence.
     pub message: String,
-    /// Where, in bytes of the text that was read.
+    /// The place, in bytes of the text that was read.
     pub span: Range<usize>,
     /// A second place that explains the first, such as the first definition of a duplicate key.
     pub label: Option<Label>,
@@ -20,7 +20,7 @@ pub struct Fault {
 /// A second place of a [`Fault`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Label {
-    /// Where, in bytes of the text that was read.
+    /// The place, in bytes of the text that was read.
     pub span: Range<usize>,
     pub text: String,
 }
@@ -62,13 +62,13 @@ impl std::error::Error for Fault {}
 /// The limits of parsing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParseLimits {
-    /// Lists and mappings inside each other.
+    /// The deepest nesting of lists and mappings.
     pub depth: usize,
-    /// Nodes in all, aliases expanded.
+    /// The number of nodes in all, with aliases expanded.
     pub nodes: usize,
-    /// Nodes from expanded aliases: a few lines can expand to billions.
+    /// The number of nodes from expanded aliases: a few lines can expand to billions.
     pub alias_nodes: usize,
-    /// Bytes of text in the tree, aliases expanded.
+    /// The number of bytes of text in the tree, with aliases expanded.
     pub text: usize,
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn line_column(source: &str, offset: usize) -> (usize, usize) {
     let before = &source[..source.floor_char_boundary(offset)];
     let line = before.bytes().filter(|&byte| byte == b'\n').count() + 1;
     let start = before.rfind('\n').map_or(0, |at| at + 1);
-    // A byte order mark is no column a person could see.
+    // People do not see a byte order mark, so it does not count as a column.
     let column = before[start..].chars().filter(|&c| c != '\u{feff}').count() + 1;
     (line, column)
 }
@@ -105,12 +105,12 @@ pub(crate) fn is_conflict_marker(line: &[u8]) -> bool {
         || bare == b"======="
 }
 
-/// Returns the number of the line there, from 1.
+/// Returns the number of the line at an offset, from 1.
 pub(crate) fn line_number(bytes: &[u8], offset: usize) -> usize {
     bytes[..offset].split(|&b| b == b'\n').count()
 }
 
-/// Returns the fault for the first marker, which is at that range.
+/// Returns the fault for the first marker, which is at this range.
 pub(crate) fn conflicted(bytes: &[u8], marker: Range<usize>) -> Fault {
     let line = line_number(bytes, marker.start);
     let length = bytes[marker.clone()].trim_ascii_end().len();

@@ -1,9 +1,8 @@
 //! Parses YAML to a tree with byte spans: the one grammar for all files. Never writes.
 //!
-//! Scalars follow the YAML 1.2 core schema, narrowed so that what a person wrote stays what it is: `no`, `010`,
-//! `1_000`, `0x1f`, `1:30`, `.inf` and dates are strings. Refused: duplicate keys, keys that are no strings, merge
-//! keys, tags beyond the core ones, several documents, NUL, and whatever breaks [`ParseLimits`]. Aliases are expanded
-//! where they stand and marked as [`Sharing::Alias`].
+//! Scalars follow the YAML 1.2 core schema, narrowed so that a person's text stays unchanged: `no`, `010`, `1_000`, `0x1f`, `1:30`,
+//! `.inf` and dates are strings. Refused: duplicate keys, keys that are not strings, merge keys, tags beyond the core ones, several
+//! documents, NUL, and documents beyond [`ParseLimits`]. Aliases are expanded in place and marked as [`Sharing::Alias`].
 
 pub(crate) mod build;
 pub(crate) mod error;

@@ -10,22 +10,22 @@ use super::error::Fault;
 /// A value and its place.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Node<'s> {
-    /// The bytes of the value, quotes and brackets included; empty where nothing is written (`key:`).
+    /// The bytes of the value, quotes and brackets included; empty if nothing is written (`key:`).
     pub span: Range<usize>,
     pub kind: NodeKind<'s>,
     pub layout: NodeLayout,
-    /// Whether it is written here alone.
+    /// The connection to an anchor or an alias, if any.
     pub sharing: Sharing,
-    /// Where it starts with its anchor and its tag.
+    /// The start of the value with its anchor and its tag.
     pub(crate) outer: usize,
-    /// The colon or the dash that introduces it, where there is one.
+    /// The offset of the colon or the dash that introduces the value, if there is one.
     pub(crate) indicator: Option<usize>,
 }
 
 /// The value of a node.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NodeKind<'s> {
-    /// Nothing.
+    /// `null`, `~`, or an absent value.
     Null,
     /// A boolean.
     Bool(bool),
@@ -52,14 +52,14 @@ pub struct EntryKey<'s> {
     /// The key itself, without quotes.
     pub text: Cow<'s, str>,
     pub span: Range<usize>,
-    /// Whether it is written with `?`, or carries an anchor or a tag.
+    /// True if the key is written with `?`, or has an anchor or a tag.
     pub(crate) decorated: bool,
 }
 
-/// How a value is written.
+/// The notation of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NodeLayout {
-    /// Not at all: `key:` or `-` alone.
+    /// Not written: `key:` or `-` alone.
     Absent,
     /// A scalar without quotes.
     Plain,
@@ -67,9 +67,9 @@ pub enum NodeLayout {
     SingleQuoted,
     /// `"..."`
     DoubleQuoted,
-    /// `|` and lines.
+    /// `|` and lines below.
     Literal,
-    /// `>` and lines.
+    /// `>` and lines below.
     Folded,
     /// A list or mapping by indentation.
     Block,
@@ -79,10 +79,10 @@ pub enum NodeLayout {
     FlowPair,
 }
 
-/// Whether a value is written in one place or stands for another.
+/// The sharing of a value between several places of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sharing {
-    /// Written here, named nowhere else.
+    /// Written here, and used nowhere else.
     Own,
     /// Written here under an anchor (`&name`).
     Anchored,
@@ -109,7 +109,7 @@ impl<'s> Node<'s> {
         Self { span, kind, layout, sharing, outer, indicator: None }
     }
 
-    /// Returns the first key of a mapping: where to point when a field is missing. Anything else is pointed at as a whole.
+    /// Returns the first key of a mapping: the place to point at when a field is missing. For other nodes, returns the whole span.
     pub(crate) fn first_key(&self) -> Range<usize> {
         self.entries().first().map_or_else(|| self.span.clone(), |entry| entry.key.span.clone())
     }
@@ -153,7 +153,7 @@ impl<'s> Node<'s> {
         matches!(self.kind, NodeKind::Null)
     }
 
-    /// Returns what the value is, for messages: `a list`, `a number`.
+    /// Returns the kind of the value, for messages: `a list`, `a number`.
     pub fn noun(&self) -> &'static str {
         match &self.kind {
             NodeKind::Null => "nothing",
@@ -165,7 +165,7 @@ impl<'s> Node<'s> {
         }
     }
 
-    /// Returns the tree with texts of its own: it outlives the text that it was read from.
+    /// Returns the tree with texts of its own, so that it outlives the source.
     pub fn into_owned(self) -> Node<'static> {
         let kind = match self.kind {
             NodeKind::Null => NodeKind::Null,
@@ -189,7 +189,7 @@ impl<'s> Node<'s> {
         }
     }
 
-    /// Returns the value without places.
+    /// Returns the value without spans.
     pub fn to_value(&self) -> Value {
         match &self.kind {
             NodeKind::Null => Value::Null,
@@ -207,7 +207,7 @@ impl<'s> Node<'s> {
         }
     }
 
-    /// Returns whether the node equals a value, ignoring the order of keys.
+    /// Returns whether the node equals a value; the order of keys does not count.
     pub fn says(&self, value: &Value) -> bool {
         match (&self.kind, value) {
             (NodeKind::Null, Value::Null) => true,
@@ -229,7 +229,7 @@ impl<'s> Node<'s> {
         }
     }
 
-    /// Returns whether two nodes have equal values, ignoring notation and the order of keys.
+    /// Returns whether two nodes have equal values; notation and the order of keys do not count.
     pub fn agrees(&self, other: &Node<'_>) -> bool {
         match (&self.kind, &other.kind) {
             (NodeKind::Null, NodeKind::Null) => true,
@@ -240,7 +240,7 @@ impl<'s> Node<'s> {
                 own.len() == other.len() && own.iter().zip(other).all(|(a, b)| a.agrees(b))
             }
             (NodeKind::Mapping(own), NodeKind::Mapping(others)) => {
-                // Mostly they have one order.
+                // Usually both have their keys in one order.
                 let found = |index: usize, key: &str| match others.get(index) {
                     Some(there) if there.key.text == key => Some(&there.value),
                     _ => other.get(key),
@@ -267,7 +267,7 @@ impl<'s> Node<'s> {
     }
 }
 
-/// A decimal number and its text. Where a text is expected, the text counts: `1.10` may be a version.
+/// A decimal number and its text. If a text is expected, the text counts: `1.10` may be a version.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Decimal<'s> {
     number: Number,
@@ -284,7 +284,7 @@ impl<'s> Decimal<'s> {
         &self.number
     }
 
-    /// Returns what is written.
+    /// Returns the number as it is written.
     pub fn source(&self) -> &str {
         &self.source
     }
@@ -294,7 +294,7 @@ impl<'s> Decimal<'s> {
     }
 }
 
-/// A number that was never written is written as programs write it.
+/// Converts a number that has no source text; its text is the usual notation.
 impl From<Number> for Decimal<'_> {
     fn from(number: Number) -> Self {
         let source = number.to_string().into();
@@ -302,7 +302,7 @@ impl From<Number> for Decimal<'_> {
     }
 }
 
-/// Returns a node as the key of a mapping, and what is wrong with it as one.
+/// Returns a node as the key of a mapping, and the fault if it is not a valid one.
 pub(crate) fn into_key<'s>(
     source: &str,
     node: Node<'s>,
@@ -323,7 +323,7 @@ pub(crate) fn into_key<'s>(
                 .help("write the keys out where they are needed"),
         ),
         NodeKind::String(_) => None,
-        // The routes of a condition are called so, and nobody writes quotes around them.
+        // `true` and `false` are the routes of a condition gate, and people write them without quotes.
         NodeKind::Bool(_) if matches!(written, "true" | "false") => None,
         NodeKind::Sequence(_) | NodeKind::Mapping(_) => Some(Fault::new(
             "key_not_string",

@@ -50,13 +50,13 @@ fn options(limits: &ParseLimits) -> Options {
     granit_parser::options! {
         disallow_directives: true,
         emit_comments: false,
-        // Two more than ours, so that our own check speaks first.
+        // Two more than our own limit, so that our own check reports it first.
         flow_nesting_limit: limits.depth + 2,
         block_nesting_limit: limits.depth + 2,
     }
 }
 
-/// Returns the fault of a text that was parsed only up to an offset.
+/// Returns the fault of a text that could be parsed only up to an offset.
 fn syntax(
     text: &str,
     base: usize,
@@ -136,7 +136,7 @@ fn is_tab(kind: &ErrorKind) -> bool {
     )
 }
 
-/// Returns where that stands which a tab indents: the parser may name the end of what it had read before, lines above.
+/// Returns the offset of the text that a tab indents: the parser may report the end of the text that it read before, lines above.
 fn indented_by_tab(text: &str, at: usize) -> usize {
     let mut start = text[..at].rfind('\n').map_or(0, |end| end + 1);
     for (place, line) in text[start..].split_inclusive('\n').enumerate() {
@@ -152,8 +152,7 @@ fn indented_by_tab(text: &str, at: usize) -> usize {
     at
 }
 
-/// Returns where the text in quotes begins that comes next: the parser names the line at which it finds it still open, and that
-/// line is well.
+/// Returns the start of the next quoted text. For an unclosed quote, the parser reports a later line, which has no fault itself.
 fn opening_quote(text: &str, understood: usize, end: usize) -> Option<usize> {
     let mut at = understood;
     for line in text.get(understood..end)?.split_inclusive('\n') {

@@ -1,4 +1,4 @@
-//! Resolves plain scalars: by the YAML 1.2 core schema, without conversions that would lose what a person wrote.
+//! Resolves plain scalars by the YAML 1.2 core schema, without conversions that would change a person's text.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -22,7 +22,7 @@ pub(crate) fn resolve(text: Cow<'_, str>) -> NodeKind<'_> {
     }
 }
 
-/// Reads a decimal number; `None` for leading zeros, other bases and what no 64-bit number holds.
+/// Reads a decimal number; `None` for leading zeros, other bases, and numbers beyond 64 bits.
 fn number(text: &str) -> Option<Number> {
     let bytes = text.as_bytes();
     if !matches!(bytes.first()?, b'0'..=b'9' | b'+' | b'-' | b'.') {
@@ -72,11 +72,11 @@ pub(crate) enum Legacy {
     Bool,
     /// A date or a time stamp.
     Timestamp,
-    /// A number in some base or notation, something that begins like one, or a sign with a meaning of its own.
+    /// A number in some base or notation, a text that begins like one, or a sign with a meaning of its own.
     Number,
 }
 
-/// Tells whether a reader of YAML 1.1 would take this text, unquoted, for something other than a string.
+/// Returns the type that a reader of YAML 1.1 would give this text, unquoted; `None` if that is a string.
 pub(crate) fn legacy(text: &str) -> Option<Legacy> {
     const BOOLS: [&str; 8] = ["y", "n", "yes", "no", "on", "off", "true", "false"];
     if BOOLS.iter().any(|word| text.eq_ignore_ascii_case(word)) {
@@ -104,12 +104,12 @@ pub(crate) fn legacy(text: &str) -> Option<Legacy> {
     None
 }
 
-/// Tells whether the text is a UTC time stamp exactly as this program writes them.
+/// Returns whether the text is a UTC time stamp exactly as this program writes them.
 pub(crate) fn is_utc_timestamp(text: &str) -> bool {
     has_shape(text, b"0000-00-00T00:00:00Z")
 }
 
-/// Tells whether the text is a day, as in `2026-12-01`.
+/// Returns whether the text is a day, as in `2026-12-01`.
 pub(crate) fn is_day(text: &str) -> bool {
     has_shape(text, b"0000-00-00")
 }
@@ -122,7 +122,7 @@ fn has_shape(text: &str, shape: &[u8]) -> bool {
         })
 }
 
-/// Returns what a tagged scalar means. `!!str` makes a string of it; the others must fit what it is anyway.
+/// Returns the value of a tagged scalar. `!!str` makes it a string; other tags must fit its own type.
 pub(crate) fn tagged<'s>(
     text: Cow<'s, str>,
     layout: NodeLayout,

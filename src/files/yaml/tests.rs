@@ -1,4 +1,4 @@
-//! What the tree says, where it says it, and what it refuses.
+//! The values in the tree, their spans, and the texts that are refused.
 
 use std::fmt::Write;
 use std::time::{Duration, Instant};
@@ -218,7 +218,7 @@ fn faults_name_place_and_reason() {
 
 #[test]
 fn a_byte_order_mark_anywhere_is_read_or_refused() {
-    // Found by a fuzzer: the parser reads on behind such a mark, from another place than the one where it stands.
+    // Found by a fuzzer: after such a mark, the parser reads on from another place than where the mark is.
     let found =
         "\r\r\r\r|-\n\r\r\r\r\r h%story: []\n\r\r\r\r\r\r\r\r\r\r\r\u{feff}!<\r\r\r\rn\u{6}]\n";
     assert_eq!(faults(found).first().map(|fault| fault.code), Some("unplaced"));
@@ -272,7 +272,7 @@ fn bombs_are_refused_at_once() {
     ] {
         let start = Instant::now();
         assert_eq!(faults(&source)[0].code, code);
-        // Measured far below this; the bound only tells linear from exponential on a busy machine.
+        // Measured far below this; the bound only distinguishes linear from exponential on a busy machine.
         assert!(start.elapsed() < Duration::from_secs(2));
     }
     let nested = format!("a: {}{}{}", "&a [".repeat(60), "x, ".repeat(10_000), "]".repeat(60));

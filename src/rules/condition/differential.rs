@@ -1,5 +1,5 @@
-//! Random conditions over random scopes, evaluated here and by a real JavaScript engine: both must agree on the value,
-//! and on whether there is one.
+//! Random conditions over random scopes, evaluated by aof and by a real JavaScript engine: both must agree on the value, and on
+//! whether there is one.
 
 use std::cell::Cell;
 
@@ -60,7 +60,7 @@ fn describe(value: &Value<'_>) -> String {
     }
 }
 
-/// What our own evaluator says, in the oracle's words; `None` where it refuses what JavaScript would answer.
+/// Returns the value of our evaluator, in the oracle's words; `None` if it refuses a source that JavaScript would evaluate.
 fn ours(source: &str, scope: &[(&str, &Json)]) -> Option<String> {
     let condition = Condition::compile(source, &["tags", "metadata", "gateHistory"])
         .unwrap_or_else(|faults| panic!("`{source}` does not compile: {faults:?}"));
@@ -81,7 +81,7 @@ fn ours(source: &str, scope: &[(&str, &Json)]) -> Option<String> {
     }
 }
 
-/// The same cases every time; other ones, as many as it says, where `PROPTEST_CASES` is set.
+/// Returns a runner with the same cases every time; if `PROPTEST_CASES` is set, with that many other ones.
 fn runner() -> TestRunner {
     let config = Config { failure_persistence: None, ..Config::default() };
     if std::env::var_os("PROPTEST_CASES").is_some() {
@@ -231,10 +231,10 @@ fn scope() -> impl Strategy<Value = (Json, Json, Json)> {
     (tags, metadata, vec(entry, 0..4).prop_map(Json::from))
 }
 
-/// Writes a random expression of the allowed grammar; each choice takes a byte, and no bytes left means the plainest.
+/// Writes a random expression of the allowed grammar; each choice takes a byte; without bytes, it is the simplest one.
 struct Source<'c> {
     choices: &'c [u8],
-    /// How many parameters are in force: `p0`, `p1`, ..
+    /// The number of parameters in force: `p0`, `p1`, ..
     parameters: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Evaluates an expression that was checked: a plain walk that pays for every step.
+//! Evaluates a checked expression: a plain walk that pays for every step.
 
 use std::cmp::Ordering;
 
@@ -15,7 +15,7 @@ use super::ConditionError;
 use super::value::{Budget, Evaluated, Raised, Value, ValueList, to_f64};
 use super::{parse, whole};
 
-/// Evaluates a source that was checked over the values in `scope`, and returns what `then` makes of its value.
+/// Evaluates a checked source over the values in `scope`, and returns the result of `then` for its value.
 pub(crate) fn evaluate<T>(
     source: &str,
     scope: &[(&str, &Json)],
@@ -120,7 +120,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Returns what a member is read of; nothing where a `?.` ends the chain.
+    /// Returns the object of a member; `None` if a `?.` ends the chain.
     fn object(&mut self, of: &'a Expression<'a>, optional: bool) -> Evaluated<Option<Value<'a>>> {
         let object = self.link(of)?;
         Ok(object.filter(|object| !optional || !object.is_nullish()))
@@ -245,7 +245,7 @@ impl<'a> Evaluator<'a> {
     }
 }
 
-/// The failure of what the check lets nobody write.
+/// Returns the failure of an expression that the check should have refused.
 fn not_checked() -> Raised {
     Raised::new("the condition has an expression that was not checked")
 }

@@ -1,4 +1,4 @@
-//! Tables: what conditions answer, what they may not contain, what they may not spend.
+//! Tables of conditions: their results, the constructs that they must not contain, and the steps that they may use.
 
 use std::fmt::Write as _;
 

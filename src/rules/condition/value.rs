@@ -1,5 +1,5 @@
-//! JavaScript's values over JSON, with their conversions, comparisons, members and methods. What the scope brings is borrowed; what the expression
-//! builds is reference-counted.
+//! JavaScript's values over JSON, with their conversions, comparisons, members and methods. Values of the scope are borrowed;
+//! values that the expression builds are reference-counted.
 
 use std::cell::Cell;
 use std::cmp::Ordering;
@@ -82,7 +82,8 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// JavaScript would join the items of a list and write `[object Object]`, which nobody means.
+    /// Returns the failure of using a list or an object as a single value. JavaScript would join the items, or write
+    /// `[object Object]`, which is never meant.
     fn no_single_value(&self) -> Raised {
         Raised::new(format!("{} is not data of one value: compare its members", self.describe()))
     }
@@ -157,7 +158,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// Returns how two values order, or `None` where a NaN takes part.
+    /// Returns the order of two values; `None` if one is a NaN.
     pub(crate) fn order(&self, other: &Self, budget: &Budget) -> Evaluated<Option<Ordering>> {
         if let (Self::Text(left), Self::Text(right)) = (self, other) {
             budget.walk(left.len().min(right.len()))?;
@@ -178,29 +179,29 @@ impl<'a> Value<'a> {
     }
 }
 
-/// What JavaScript's objects inherit: no data, unless it is an object's own.
+/// The members that JavaScript's objects inherit: not data, unless an object has its own.
 const OF_OBJECTS: &str = "__defineGetter__ __defineSetter__ __lookupGetter__ __lookupSetter__ hasOwnProperty \
      isPrototypeOf propertyIsEnumerable toLocaleString toString valueOf";
 
-/// What lists inherit besides.
+/// The other members that lists inherit.
 const OF_LISTS: &str = "at concat copyWithin entries every fill filter find findIndex findLast findLastIndex flat \
      flatMap forEach includes indexOf join keys lastIndexOf map pop push reduce reduceRight reverse shift slice \
      some sort splice toReversed toSorted toSpliced unshift values with";
 
-/// What texts inherit besides.
+/// The other members that texts inherit.
 const OF_TEXTS: &str = "anchor at big blink bold charAt charCodeAt codePointAt concat endsWith fixed fontcolor \
      fontsize includes indexOf isWellFormed italics lastIndexOf link localeCompare match matchAll normalize padEnd \
      padStart repeat replace replaceAll search slice small split startsWith strike sub substr substring sup \
      toLocaleLowerCase toLocaleUpperCase toLowerCase toUpperCase toWellFormed trim trimEnd trimLeft trimRight \
      trimStart";
 
-/// What numbers inherit besides.
+/// The other members that numbers inherit.
 const OF_NUMBERS: &str = "toExponential toFixed toPrecision";
 
-/// Members and methods.
+/// The members and methods of values.
 impl Value<'_> {
-    /// Reads an own property. Where JavaScript would find more by inheritance, reading fails, so that no condition has two
-    /// meanings and nothing leads from a value to a function or a prototype.
+    /// Reads an own property. If JavaScript would find an inherited one, reading fails, so that no condition has two meanings and
+    /// nothing leads from a value to a function or a prototype.
     pub(crate) fn member(&self, name: &str, budget: &Budget) -> Evaluated<Self> {
         budget.scan(name.len())?;
         let is_length = name == "length";
@@ -235,12 +236,12 @@ impl Value<'_> {
         Ok(own.unwrap_or(Self::Undefined))
     }
 
-    /// The failure of reading `name` of nothing.
+    /// Returns the failure of reading `name` of `undefined` or `null`.
     pub(crate) fn unreadable(&self, name: &str) -> Raised {
         Raised::new(format!("Cannot read property '{name}' of {}", self.describe()))
     }
 
-    /// The failure of calling a method that the value does not have.
+    /// Returns the failure of calling a method that the value does not have.
     pub(crate) fn lacks(&self, method: &str) -> Raised {
         Raised::new(format!("`{method}` is not a function of {}", self.describe()))
     }
@@ -252,7 +253,7 @@ impl Value<'_> {
             (Self::List(list), "includes" | "indexOf") => {
                 for (place, item) in list.iter().enumerate() {
                     budget.walk(4)?;
-                    // `includes` finds a NaN, which equals nothing.
+                    // `includes` finds a NaN, which does not equal any value.
                     let both = |value: &Self| matches!(value, Self::Number(own) if own.is_nan());
                     let same = method == "includes" && both(&item) && both(argument);
                     if same || item.strictly_equals(argument, budget)? {
@@ -284,7 +285,7 @@ impl Value<'_> {
     }
 }
 
-/// Returns the position that `name` stands for, if it is written the one way in which JavaScript sees a position.
+/// Returns the position that `name` stands for, if it has the only form that JavaScript takes for a position.
 fn position(name: &str) -> Option<usize> {
     let position: u32 = name.parse().ok()?;
     (position != u32::MAX && position.to_string() == name).then_some(position as usize)
@@ -327,7 +328,7 @@ impl<'a> ValueList<'a> {
     }
 }
 
-/// An error on its way out; the innermost expression that it passes gives it its place.
+/// An error being passed up; the innermost expression that it passes sets its place.
 #[derive(Debug)]
 pub(crate) struct Raised {
     pub(crate) message: String,
@@ -349,8 +350,8 @@ impl Raised {
 
 const MAX_STEPS: u64 = 500_000;
 
-/// The steps that are left of an evaluation. Counted, not timed, so that a replay on a slower machine decides the same. Their
-/// number keeps the worst expression far under 100 ms in a release build, and what it builds under 1 MiB.
+/// The steps that are left of an evaluation. They are counted, not timed, so that a replay on a slower machine decides the same.
+/// Their number keeps the worst expression far under 100 ms in a release build, and the values that it builds under 1 MiB.
 #[derive(Debug)]
 pub(crate) struct Budget(Cell<u64>);
 
@@ -359,7 +360,7 @@ impl Budget {
         Self(Cell::new(MAX_STEPS))
     }
 
-    /// Pays for so many expressions, or visits of an element.
+    /// Pays for that many expressions, or visits of an element.
     pub(crate) fn spend(&self, steps: usize) -> Evaluated<()> {
         let Some(left) = self.0.get().checked_sub(steps as u64) else {
             return Err(Raised::new(format!("the condition takes more than {MAX_STEPS} steps")));
@@ -373,7 +374,7 @@ impl Budget {
         self.spend(bytes / 32)
     }
 
-    /// Pays for work that looks at each of `items` on its own.
+    /// Pays for work on each of `items` by itself.
     pub(crate) fn walk(&self, items: usize) -> Evaluated<()> {
         self.spend(items / 4)
     }
@@ -429,7 +430,7 @@ fn layout(digits: &str, exponent: i32) -> String {
     }
 }
 
-/// Reads `text` as JavaScript's `Number(text)` does; what is no number is NaN.
+/// Reads `text` as JavaScript's `Number(text)` does; a text that is not a number is NaN.
 pub(crate) fn parse_number(text: &str) -> f64 {
     let text = text.trim_matches(is_space);
     if text.is_empty() {
@@ -456,7 +457,7 @@ pub(crate) fn parse_number(text: &str) -> f64 {
     }
 }
 
-/// Reads a whole number of up to 64 bits; longer ones count as no number.
+/// Reads a whole number of up to 64 bits; longer ones are NaN.
 #[expect(clippy::cast_precision_loss, reason = "rounding to the nearest double is the meaning")]
 fn parse_radix(digits: &str, radix: u32) -> f64 {
     if digits.starts_with('+') {

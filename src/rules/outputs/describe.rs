@@ -8,22 +8,22 @@ use crate::domain::workflow::shape::{
     Count, Interval, List, ObjectFields, Others, Shape, ShapeKind, compare, same,
 };
 
-/// One field of what a gate hands on.
+/// One field of a gate's outputs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Field {
-    /// Its name; inside others the way to it: `files[].name`.
+    /// The name; in an inner object, the path: `files[].name`.
     pub name: String,
-    /// Whether it must be there.
+    /// True if the field must be given.
     pub required: bool,
-    /// What it is, in words: `a text of at most 80 characters`.
+    /// The form of the value, in words: `a text of at most 80 characters`.
     pub form: String,
     pub description: Option<String>,
-    /// What it is taken for when it is absent.
+    /// The value that is assumed for an absent one.
     pub default: Option<Value>,
     pub input: FieldInput,
 }
 
-/// How a person gives a value.
+/// The kind of input for a person.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum FieldInput {
@@ -48,7 +48,7 @@ impl FieldInput {
     }
 }
 
-/// Returns the fields of an object's shape, the fields of inner objects behind the field that they are in.
+/// Returns the fields of an object's shape, with the fields of inner objects after the field that they are in.
 pub fn fields(shape: &Shape) -> Vec<Field> {
     let mut list = Vec::new();
     collect(shape, "", &mut list);
@@ -83,7 +83,7 @@ fn inside(shape: &Shape, name: &str, list: &mut Vec<Field>) {
     }
 }
 
-/// Returns what the shape allows, in words with an article.
+/// Returns the values that the shape allows, in words with an article.
 pub(crate) fn in_words(shape: &Shape) -> String {
     let said = match (shape.values.as_slice(), shape.kinds.as_slice()) {
         ([], []) if shape.any_of.is_empty() => "any value".to_owned(),
@@ -150,7 +150,7 @@ fn ranged(interval: &Interval) -> String {
     }
 }
 
-/// Returns a value between backticks, cut where it would flood the sentence that it stands in.
+/// Returns a value between backticks, cut if it is too long for a sentence.
 pub(crate) fn quoted(value: &Value) -> String {
     let text = match value {
         Value::String(text) => text.escape_debug().to_string(),
@@ -163,8 +163,8 @@ pub(crate) fn quoted(value: &Value) -> String {
     format!("`{text}`")
 }
 
-/// Returns a value for the shape: its constant, its first example, its default, the first of its choices, else one that is
-/// made up. What is made up fits unless the shape wants what nobody can guess, such as two alternatives at once.
+/// Returns a value for the shape: its constant, its first example, its default, the first of its choices, otherwise an invented
+/// one. An invented value fits unless the shape asks for something unguessable, such as two alternatives at once.
 pub fn example(shape: &Shape) -> Value {
     named(shape, "")
 }
@@ -194,7 +194,7 @@ fn named(shape: &Shape, name: &str) -> Value {
     }
 }
 
-/// Returns an object with every declared field: what is optional can be left away, what is not shown cannot be known.
+/// Returns an object with every declared field: readers can leave out optional ones, but cannot guess fields that are not shown.
 fn object(fields: &ObjectFields, shape: &Shape) -> Value {
     let mut map: Map =
         fields.properties.iter().map(|(name, shape)| (name.clone(), named(shape, name))).collect();
@@ -213,7 +213,7 @@ fn row(list: &List, name: &str) -> Value {
         .items
         .as_ref()
         .map_or_else(|| Value::String(text(Count::default(), None, name)), |s| named(s, name));
-    // An example that nobody can read is none: it shows a few items even where hundreds are wanted.
+    // An example must be short enough to read: it has a few items even if the shape asks for hundreds.
     (0..wanted.min(8)).map(|_| item.clone()).collect()
 }
 
@@ -265,7 +265,7 @@ fn whole(interval: &Interval) -> Number {
     text.and_then(|text| text.parse::<i64>().ok()).map_or(chosen, Number::from)
 }
 
-/// Returns the value that the text stands for. A text that does not fit stays a text, for the judgement to say so.
+/// Returns the value that the text stands for. A text that does not fit stays a text, and the judgement reports it.
 pub fn from_text(shape: &Shape, text: &str) -> Value {
     let text = text.trim();
     let plain = unfenced(text);
@@ -294,7 +294,7 @@ pub fn from_text(shape: &Shape, text: &str) -> Value {
             _ => {}
         }
     }
-    // Where anything goes, what is written as a list or an object is one.
+    // If any value is allowed, a text in the form of a JSON list or object is read as one.
     if shape.kinds.is_empty() && shape.values.is_empty() {
         return match json() {
             Some(value @ (Value::Array(_) | Value::Object(_))) => value,
@@ -304,13 +304,13 @@ pub fn from_text(shape: &Shape, text: &str) -> Value {
     Value::String(text.to_owned())
 }
 
-/// Returns the content of a text that is one block of code.
+/// Returns the content of a text that consists of one block of code.
 fn unfenced(text: &str) -> &str {
     let inner = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
     inner.and_then(|inner| inner.split_once('\n')).map_or(text, |(_, code)| code.trim())
 }
 
-/// Splits a text into items: one a line, or with commas on a single line.
+/// Splits a text into items: one per line, or separated by commas on a single line.
 fn items<'t>(text: &'t str) -> Vec<&'t str> {
     let lines: Vec<&'t str> = text.lines().map(unmarked).filter(|line| !line.is_empty()).collect();
     match lines.as_slice() {

@@ -13,13 +13,13 @@ use crate::domain::{Duty, Map, Outcome, Outputs, Workflow, did_you_mean, listed,
 /// The most problems that are reported.
 const MOST_PROBLEMS: usize = 100;
 
-/// The most comparisons of a value with a shape: far more than needed, and a fraction of a second.
+/// The most comparisons of a value with a shape: far more than needed, and still a fraction of a second.
 const MOST_STEPS: usize = 500_000;
 
 /// Something that the declared shape does not allow.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Problem {
-    /// Where: `files[2].name`; empty for the outputs as a whole.
+    /// The path of the value: `files[2].name`; empty for the outputs as a whole.
     pub path: String,
     code: &'static str,
     message: String,
@@ -27,7 +27,7 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// Returns a problem of the value at that path. The sentence goes on behind the value's name; the fields are an object.
+    /// Returns a problem of the value at that path. The sentence continues after the value's name; the fields are an object.
     pub(crate) fn new(
         path: &str,
         code: &'static str,
@@ -42,17 +42,17 @@ impl Problem {
         Self { path: path.to_owned(), code, message, fields }
     }
 
-    /// Returns the word that stands for the kind of problem in JSON.
+    /// Returns the word for the kind of problem in JSON.
     pub fn code(&self) -> &'static str {
         self.code
     }
 
-    /// Returns what is wrong and what would be right: one sentence.
+    /// Returns the problem and the expected value, in one sentence.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// Returns the problem as JSON: `path`, `problem`, `message`, and `got`, `expected`, `nearest` where they apply.
+    /// Returns the problem as JSON: `path`, `problem`, `message`, and `got`, `expected`, `nearest` if they apply.
     pub fn to_value(&self) -> Value {
         let mut value = json!({"path": self.path, "problem": self.code});
         for (key, field) in self.fields.as_object().into_iter().flatten() {
@@ -65,7 +65,7 @@ impl Problem {
 
 /// Returns the first hundred problems of the outputs, in the order of the shape's declaration.
 pub fn judge(shape: &Shape, outputs: &Map) -> Vec<Problem> {
-    // The clone is of what a completion may bring: 32 KiB.
+    // The clone is of at most 32 KiB, the limit for a completion's outputs.
     judge_value(shape, &Value::Object(outputs.clone()))
 }
 
@@ -98,7 +98,7 @@ impl Judge {
         self.steps == 0 || self.problems.len() >= MOST_PROBLEMS
     }
 
-    /// Looks at a field, as in `.name`, or at an item, as in `[2]`.
+    /// Checks a field, as in `.name`, or an item, as in `[2]`.
     fn inside(&mut self, step: &str, look: impl FnOnce(&mut Self)) {
         let length = self.path.len();
         self.path.push_str(if length == 0 { step.trim_start_matches('.') } else { step });
@@ -288,7 +288,7 @@ fn noun(value: &Value) -> &'static str {
     }
 }
 
-/// Returns the advice for a text that only its quotes keep from being what is wanted, and the other way round.
+/// Returns the advice for a text that has the wanted value apart from its quotes, and the other way round.
 fn advice(got: &Value, wanted: &[&str]) -> String {
     match got {
         Value::String(text) => {
@@ -316,8 +316,8 @@ fn advice(got: &Value, wanted: &[&str]) -> String {
     }
 }
 
-/// Returns the shape of an outcome's outputs, if one is declared. Outcomes without a shape of their own may have any of the
-/// gate's outputs: a blocked agent has no result yet.
+/// Returns the shape of an outcome's outputs, if one is declared. Outcomes without their own shape may have any of the gate's
+/// outputs: a blocked agent has no result yet.
 pub(crate) fn shape_of(duty: &Duty, outcome: &Outcome) -> Option<Shape> {
     let declared = duty.outputs.shape(outcome.as_str());
     let ends = matches!(outcome, Outcome::Complete | Outcome::Decision(_));
@@ -370,8 +370,8 @@ pub(crate) fn leave_out_undeclared(
     left_out
 }
 
-/// Returns everything that the gate and its workflow do not allow of the outputs. What does not fit as it came is taken for the
-/// numbers that are asked for, where it stands for some.
+/// Returns all problems of the outputs by the rules of the gate and its workflow. If they do not fit, texts are first replaced by
+/// the numbers that the shape asks for.
 pub(crate) fn settle_at(
     workflow: &Workflow,
     duty: &Duty,
@@ -412,15 +412,15 @@ fn judge_at(workflow: &Workflow, duty: &Duty, outcome: &Outcome, outputs: &Map) 
     }
     if let Some(shape) = shape_of(duty, outcome) {
         let told: Vec<String> = problems.iter().map(|problem| problem.path.clone()).collect();
-        // A name that is protected has been told; that it is not declared either would only say it twice.
+        // A protected name was reported already; a second report that it is not declared would add nothing.
         let again = |found: &Problem| found.code() == "unknown_field" && told.contains(&found.path);
         problems.extend(judge(&shape, outputs).into_iter().filter(|found| !again(found)));
     }
     problems
 }
 
-/// Puts numbers for the texts in a value that the shape does not take as texts, and would take as numbers: one that was typed
-/// and does not come back from its text (`85.50`, `1e3`) is handed in as a text, for it may be a version.
+/// Replaces texts in a value by numbers, if the shape refuses the text and would take the number. A typed number that would not be
+/// written again in the same way (`85.50`, `1e3`) is handed in as a text, since it may be a version.
 pub(crate) fn as_numbers(shape: &Shape, value: &mut Value) {
     if let Value::String(text) = value {
         if let Some(number) = number(text).map(Value::Number)
@@ -449,7 +449,7 @@ pub(crate) fn as_numbers(shape: &Shape, value: &mut Value) {
     }
 }
 
-/// Tells whether the number is what is asked for and the text is not, or is at least of the kind.
+/// Returns whether the number fits and the text does not, or at least only the number has the right type.
 fn is_better(shape: &Shape, text: &Value, number: &Value) -> bool {
     let wrong = |value| judge_value(shape, value).first().map(Problem::code);
     match (wrong(text), wrong(number)) {
@@ -459,8 +459,8 @@ fn is_better(shape: &Shape, text: &Value, number: &Value) -> bool {
     }
 }
 
-/// Returns the number that a text stands for, as near as there is one. A text that would have come as a number without its
-/// quotes is meant to be none.
+/// Returns the nearest number for a text. Returns `None` if the text is written as the number would be: its quotes then mean a
+/// text.
 fn number(text: &str) -> Option<Number> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let is_octal =

@@ -1,6 +1,6 @@
-//! What a completion hands on, held against what the gate declares: every problem at once, as data and as sentences.
+//! The outputs of a completion, checked against the declaration of the gate: all problems at once, as data and as sentences.
 //!
-//! A value is judged as JSON Schema would judge it, in time that the shape's and the value's sizes bound.
+//! A value is judged as JSON Schema would judge it, in time that the sizes of shape and value bound.
 
 pub(crate) mod describe;
 pub(crate) mod judge;

@@ -295,7 +295,7 @@ fn what_is_asked_for_as_a_number_is_one() {
 
 #[test]
 fn hostile_shapes_and_values_end() {
-    // Alternatives inside alternatives: each is judged once.
+    // Alternatives inside alternatives are judged once each.
     let mut schema = "{type: string}".to_owned();
     for _ in 0..14 {
         schema = format!("{{anyOf: [{schema}, {{type: integer}}]}}");

@@ -1,4 +1,4 @@
-//! What to do instead.
+//! The fixes, codes and fields of refusals.
 
 use serde_json::{Value, json};
 
@@ -8,11 +8,11 @@ use crate::domain::{
 };
 use crate::rules::outputs::Problem;
 
-/// How many problems of one completion are written out; programs get all of them.
+/// The number of problems of one completion that are written out; programs get all of them.
 const PROBLEM_LIMIT: usize = 20;
 
 impl Refusal {
-    /// Returns what to do instead.
+    /// Returns the fix: an act that would be accepted instead.
     #[expect(clippy::too_many_lines, reason = "one arm a refusal; each is a sentence")]
     pub fn fix(&self) -> String {
         match self {
@@ -207,21 +207,21 @@ fn question(meant: Option<&str>) -> String {
     meant.map(|word| format!("did you mean `{word}`? ")).unwrap_or_default()
 }
 
-/// Lists the open branches below an advice, each with its ticket.
+/// Lists the open branches below a piece of advice, each with its ticket.
 fn branches(advice: &str, open: &[(Ticket, RoleId)]) -> String {
     let lines: Vec<String> =
         open.iter().map(|(ticket, role)| format!("  `{ticket}`  role {role}")).collect();
     format!("{advice}:\n{}", lines.join("\n"))
 }
 
-/// Returns one line for each outcome: when to use it.
+/// Returns one line for each outcome, with its use.
 fn meanings(outcomes: &[Outcome]) -> String {
     let lines: Vec<String> =
         outcomes.iter().map(|outcome| format!("  `{outcome}`  {}", meaning(outcome))).collect();
     lines.join("\n")
 }
 
-/// Returns when to use an outcome, in general.
+/// Returns the use of an outcome, in general.
 const fn meaning(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Complete => "your work here is finished",
@@ -236,7 +236,7 @@ const fn meaning(outcome: &Outcome) -> &'static str {
 }
 
 impl Refusal {
-    /// Returns the code that stands for the refusal in JSON.
+    /// Returns the refusal's code in JSON.
     pub fn code(&self) -> &'static str {
         match self {
             Self::MissingOutcome { .. } => "missing_outcome",
@@ -297,7 +297,7 @@ impl Refusal {
         }
     }
 
-    /// Returns the fields beside code and message, in their order.
+    /// Returns the fields besides code and message, in their order.
     pub fn fields(&self) -> Map {
         match self.object() {
             Value::Object(fields) => fields,
@@ -482,7 +482,7 @@ impl Refusal {
             Self::MissingOutcome { valid, .. } | Self::SkipNotAllowed { valid, .. } => {
                 valid.first().map(sample)
             }
-            // An agent that found faults should not be led to ignore them.
+            // An agent that found faults must not be led to ignore them.
             Self::RejectNotAllowed { valid, .. } => {
                 valid.iter().find(|word| **word == Outcome::Blocked).or(valid.first()).map(sample)
             }
@@ -499,7 +499,7 @@ impl Refusal {
     }
 }
 
-/// Returns the code of outputs that are wrong in one way, or in several.
+/// Returns the code for problems of one kind; `invalid_outputs` if they differ.
 fn code_of(problems: &[Problem]) -> &'static str {
     let all = |code: &str| problems.iter().all(|problem| problem.code() == code);
     let codes = ["output_too_large", "protected_output"];

@@ -11,7 +11,7 @@ use crate::domain::{
 use crate::rules::condition::ConditionError;
 use crate::rules::workflow::rules::Rules;
 
-/// Evaluates the condition of a gate, or of a branch as a gate; without one it applies.
+/// Evaluates the condition of a gate, or of a branch as a gate. Without a condition it applies.
 pub(crate) fn applies(
     rules: &Rules,
     workflow: &Workflow,

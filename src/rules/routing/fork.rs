@@ -1,4 +1,4 @@
-//! Forks: which branches open, and how their verdicts join.
+//! Forks: the branches that open, and the joining of their verdicts.
 
 use super::conditions::{ConditionScope, applies};
 use super::reviews::{lost_dependencies, named, nobody};
@@ -47,7 +47,7 @@ pub(crate) fn opening_events(rules: &Rules, task: &Task) -> (Vec<Event>, Vec<Con
     (events, open(rules, workflow, gate, task, None).1)
 }
 
-/// Returns the branches that count: those that are open, as long as the rules have a fork there.
+/// Returns the branches of the open visit; empty if its gate is no longer a fork.
 pub(crate) fn active_branches<'a>(
     rules: &Rules,
     task: &Task,
@@ -96,8 +96,8 @@ pub(crate) fn escalate(branches: &mut [OpenBranch], id: &GateId, role: &RoleId) 
     }
 }
 
-/// Returns how the branches join; `None` while that is open. Skipped branches do not count. A fork fails only when it cannot pass
-/// any more and no branch is still open, so that all requests are collected.
+/// Returns the result of the join; `None` while it is undecided. Skipped branches do not count. A fork fails only when it can no
+/// longer pass and no branch is still open, so that all requests are collected.
 pub(crate) fn join(strategy: JoinStrategy, branches: &[OpenBranch]) -> Option<Join> {
     let count =
         |of: &[BranchStatus]| branches.iter().filter(|branch| of.contains(&branch.status)).count();
@@ -119,7 +119,7 @@ pub(crate) fn join(strategy: JoinStrategy, branches: &[OpenBranch]) -> Option<Jo
     }
 }
 
-/// Returns how the branches join with this verdict of one of them, and which are unfinished then.
+/// Returns the result of the join with this verdict of one branch, and the branches that are then unfinished.
 pub(crate) fn join_after(
     rules: &Rules,
     task: &Task,
@@ -130,7 +130,7 @@ pub(crate) fn join_after(
     join_with(rules, task, fork, |branches| record_verdict(branches, id, verdict, &[]))
 }
 
-/// Returns how the branches join without a new verdict, after changed rules removed the remaining branches. `None` if no branch
+/// Returns the result of the join without a new verdict, after changed rules removed the remaining branches. `None` if no branch
 /// has a verdict yet.
 pub(crate) fn join_unprompted(
     rules: &Rules,
@@ -150,17 +150,17 @@ fn join_with(
     fork: &Fork,
     speak: impl FnOnce(&mut [OpenBranch]),
 ) -> Option<(Join, Vec<GateId>)> {
-    // A branch whose role has no agents any more is not waited for.
+    // The fork does not wait for a branch whose role no longer has agents.
     let mut task = task.clone();
     hold_unstaffed(rules, &mut task);
     let open = task.gate.as_mut()?;
     speak(&mut open.branches);
-    // Branches that the rules no longer have are not waited for.
+    // The fork does not wait for branches that the rules no longer have.
     open.branches.retain(|branch| !branch.status.is_open() || fork.branch(&branch.id).is_some());
     Some((join(fork.join, &open.branches)?, unfinished(open)))
 }
 
-/// Returns the outcome of a fork whose branches joined like that.
+/// Returns the outcome of a fork with this result of the join.
 pub(crate) fn joined_outcome(join: Join) -> Outcome {
     match join {
         Join::Passed => Outcome::Complete,
@@ -214,7 +214,7 @@ pub(crate) fn update_status(task: &mut Task) {
     }
 }
 
-/// Blocks branches without agents. Returns those, with their roles.
+/// Blocks branches without agents. Returns them, with their roles.
 pub(crate) fn hold_unstaffed(rules: &Rules, task: &mut Task) -> Vec<(GateId, RoleId)> {
     let posts =
         Workplace::open(rules, task).into_iter().filter(|workplace| !workplace.is_staffed(rules));
@@ -233,7 +233,7 @@ pub(crate) fn hold_unstaffed(rules: &Rules, task: &mut Task) -> Vec<(GateId, Rol
     held
 }
 
-/// Returns the branches that nobody has finished.
+/// Returns the unfinished branches.
 pub(crate) fn unfinished(open: &OpenVisit) -> Vec<GateId> {
     open.branches
         .iter()
@@ -242,7 +242,7 @@ pub(crate) fn unfinished(open: &OpenVisit) -> Vec<GateId> {
         .collect()
 }
 
-/// Returns when the branch was opened, or last had an entry without finishing.
+/// Returns the time when the branch was opened, or last had an entry without finishing.
 pub(crate) fn branch_entered(task: &Task, open: &OpenVisit, branch: &GateId) -> Timestamp {
     let spoken = visit_entries(&task.history, open.visit).iter().rev();
     let last = spoken
@@ -268,7 +268,7 @@ pub(crate) fn ending_entry<'h>(history: &'h [Visit], ticket: &Ticket) -> Option<
     own.or_else(|| entries.last().filter(|entry| !entry.leaves_open()))
 }
 
-/// Returns the branch of a ticket: the named one, else the one that the agent has claimed, else the only one that it may
+/// Returns the branch of a ticket: the named one, otherwise the one that the agent has claimed, otherwise the only one that it may
 /// complete. `None` if the task is not at a fork.
 pub(crate) fn find_branch(
     rules: &Rules,
@@ -339,7 +339,7 @@ fn infer_branch(
         }
         (None, _) => {}
     }
-    // A branch of this visit was the agent's, but it or another agent has completed it.
+    // The agent had a branch of this visit, but it or another agent has completed that.
     let entries = || visit_entries(&task.history, open.visit).iter().rev();
     let is_own = |entry: &&Visit| entry.agent.as_ref() == Some(agent);
     let is_of_role = |entry: &&Visit| {
@@ -370,7 +370,7 @@ fn conflict_at(task: &Task, open: &OpenVisit, branch: &GateId, agent: &AgentId) 
     Some(Refusal::visit_ended(&ticket, entry, Some(agent)))
 }
 
-/// The refusal of a branch that is not open.
+/// Returns the refusal of a branch that is not open.
 pub(crate) fn branch_not_open(
     rules: &Rules,
     task: &Task,

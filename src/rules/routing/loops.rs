@@ -1,4 +1,4 @@
-//! Where a task stands in the loops of its workflow. All of it follows from the history: no counter is stored.
+//! The place of a task in the loops of its workflow. It follows from the history: no counter is stored.
 
 use serde_json::Value;
 
@@ -15,12 +15,12 @@ const NO_LIST: &str = "No list to go through: ";
 /// The start of the blocker of a task that cannot begin another round.
 const NO_ROUND: &str = "No further round: ";
 
-/// Returns whether a blocker is that of a loop or of rounds.
+/// Returns whether a blocker is about a loop or about rounds.
 pub(crate) fn is_of_loop(text: &str) -> bool {
     text.starts_with(NO_LIST) || text.starts_with(NO_ROUND)
 }
 
-/// Returns whether the task waits for a list: no completion can go through it.
+/// Returns whether the task waits for a list; no completion is accepted before there is one.
 pub(crate) fn has_no_list(task: &Task) -> bool {
     task.status == Status::Blocked && task.blockers.iter().any(|text| text.starts_with(NO_LIST))
 }
@@ -28,7 +28,7 @@ pub(crate) fn has_no_list(task: &Task) -> bool {
 /// The loop that a task is in.
 #[derive(Clone, Copy)]
 pub(crate) struct Loop<'a> {
-    /// The place of its gate in the workflow.
+    /// The index of its gate in the workflow.
     pub place: usize,
     pub gate: &'a Gate,
     pub each: &'a ForEach,
@@ -62,7 +62,7 @@ fn gate_of<'t>(workflow: &Workflow, history: &'t [Visit], at: &'t GateId) -> Opt
     if has_loop(at) {
         return Some(at);
     }
-    // The rules may have changed since, so they do not tell which gate verifies.
+    // The rules may have changed since, so they cannot show which gate verifies.
     let sent = |visit: &&Visit| leads_to(visit, at) && visit.gate != *at;
     history.iter().rev().find(sent).map(|visit| &visit.gate).filter(|gate| has_loop(gate))
 }
@@ -83,7 +83,7 @@ fn begin(workflow: &Workflow, history: &[Visit], gate: &GateId) -> usize {
     (0..history.len()).rev().find(begins).map_or(0, |index| index + 1)
 }
 
-/// Returns the length of the list that a gate goes through; the reason if there is none, or too long a one.
+/// Returns the length of the list that a gate goes through. Fails with the reason if there is no list, or it is too long.
 pub(crate) fn length(each: &ForEach, context: &Map) -> Result<usize, String> {
     let ForEach { list, max_items, .. } = each;
     let kind = match find(each, context) {
@@ -107,7 +107,7 @@ fn find<'c>(each: &ForEach, context: &'c Map) -> Option<&'c Value> {
     path.try_fold(first, |value, key| value.get(key))
 }
 
-/// Returns the item with which the next visit begins: the same one within a loop, the first one of a list that is read now.
+/// Returns the item of the next visit: the same one within a loop, the first one of a list that is read now.
 pub(crate) fn arriving(
     workflow: &Workflow,
     task: &Task,
@@ -145,7 +145,7 @@ pub(crate) fn begin_or_block(rules: &Rules, task: &mut Task) -> Option<String> {
     }
 }
 
-/// Returns the open visit's item with its value: from the list as it was when the loop began.
+/// Returns the open visit's item with its value from the list as it was when the loop began.
 pub(crate) fn item_value(workflow: &Workflow, task: &Task) -> Option<(LoopItem, Value)> {
     let own = Loop::of(workflow, task)?;
     let first = begin(workflow, &task.history, &own.gate.id);
@@ -203,19 +203,19 @@ pub(crate) fn this_round(history: &[Visit]) -> &[Visit] {
     &history[history.iter().rposition(begins).map_or(0, |index| index + 1)..]
 }
 
-/// Returns the entries since the last round began, whatever people moved since.
+/// Returns the entries since the last round began, even if a person moved the task since.
 pub(crate) fn since_round(history: &[Visit]) -> &[Visit] {
     let begun = history.iter().rposition(|visit| visit.round.is_some());
     &history[begun.map_or(0, |index| index + 1)..]
 }
 
-/// Returns the number of the present round, from 1. A person who moves the task begins anew.
+/// Returns the number of the present round, from 1. A person who moves the task restarts the count.
 pub(crate) fn round(history: &[Visit]) -> u32 {
     let since = history.len() - this_round(history).len();
     history[..since].last().and_then(|visit| visit.round).unwrap_or(1)
 }
 
-/// Returns the blocker of a task that would be complete but for `repeat`, and cannot begin another round.
+/// Returns the blocker of a task that `repeat` keeps from completing, and that cannot begin another round.
 pub(crate) fn round_blocker(rules: &Rules, task: &Task) -> Option<String> {
     let workflow = rules.workflow_of(task)?;
     let Repeat { until, max, .. } = workflow.repeat.as_ref()?;

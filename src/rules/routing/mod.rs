@@ -1,4 +1,4 @@
-//! Where an outcome leads, who may say it, and what stands in the way.
+//! Routing: the destinations of outcomes, the agents that may complete, and the blockers of a task.
 
 pub(crate) mod conditions;
 pub(crate) mod fork;

@@ -1,4 +1,4 @@
-//! The changes that rejections request, and which of them are unanswered.
+//! The changes that rejections request, and the requests that are unanswered.
 
 use super::loops::is_of_loop;
 use crate::domain::{
@@ -83,8 +83,8 @@ pub(crate) fn open_wishes(history: &[Visit]) -> Vec<ReviewContext> {
     unanswered_at(history).into_iter().filter_map(|index| review_of(history, index)).collect()
 }
 
-/// Returns the requests that the open visit has to answer, and then those of earlier rejections that are unanswered too, oldest
-/// first; each with whether it moved the task. A failed attempt is no review: what was asked for before still counts.
+/// Returns the requests that the open visit must answer, then those of earlier rejections that are unanswered too, oldest first;
+/// each with whether it moved the task. A failed attempt is not a review: earlier requests still count.
 pub(crate) fn standing_reviews(task: &Task) -> Vec<(ReviewContext, bool)> {
     let entry_of = |review: &ReviewContext| {
         let is_own =
@@ -106,13 +106,13 @@ pub(crate) fn standing_reviews(task: &Task) -> Vec<(ReviewContext, bool)> {
     all.map(|own| (own.clone(), moved(&own))).collect()
 }
 
-/// Returns what reviews still want: each point in one line, with its notes.
+/// Returns the open requests of reviews: each point in one line, with its notes.
 pub fn open_points(task: &Task) -> Vec<String> {
     let points = |(review, _): (ReviewContext, _)| review.blockers.into_iter().chain(review.notes);
     standing_reviews(task).into_iter().flat_map(points).collect()
 }
 
-/// Returns the indexes of these entries.
+/// Returns the indexes of the entries with unanswered requests.
 pub(crate) fn unanswered_at(history: &[Visit]) -> Vec<usize> {
     let mut open: Vec<usize> = Vec::new();
     for (index, visit) in history.iter().enumerate() {
@@ -124,7 +124,7 @@ pub(crate) fn unanswered_at(history: &[Visit]) -> Vec<usize> {
                     open.push(index);
                 }
             }
-            // An entry of a branch while others are open is not the fork's.
+            // An entry of a branch while others are open is not an entry of the fork.
             (_, Some(Outcome::Blocked | Outcome::Failed) | None) => {}
             (_, Some(_)) => {
                 open.retain(|other| {
@@ -139,7 +139,7 @@ pub(crate) fn unanswered_at(history: &[Visit]) -> Vec<usize> {
     open
 }
 
-/// A rejection is settled if the workflow sends the task elsewhere after too many returns: that gate decides.
+/// Returns whether a rejection is settled: if the workflow sends the task elsewhere after too many returns, that gate decides.
 fn is_settled(visit: &Visit) -> bool {
     let stays = visit.to == Some(Destination::Gate(visit.gate.clone()));
     visit.retry.is_none() && !stays
@@ -159,7 +159,7 @@ pub(crate) fn review(history: &[Visit]) -> Option<ReviewContext> {
     let last = came.filter(asks).filter(|index| told(&history[*index]));
     let index = last.or_else(|| unanswered_at(history).pop())?;
     let wish = review_of(history, index)?;
-    // A regular way back without a list requests nothing.
+    // A regular way back without a list has no requests.
     Some(if last.is_some() {
         ReviewContext { blockers: history[index].blockers.clone(), ..wish }
     } else {
@@ -178,7 +178,7 @@ pub(crate) fn nobody(role: &RoleId) -> String {
     format!("{NOBODY}{role}")
 }
 
-/// Returns a blocker; if it is that of a role without agents, with the agents of the role that `agents` of org.yaml lacks.
+/// Returns a blocker. If it is about a role without agents, adds the agents of the role that are missing in `agents` of org.yaml.
 pub fn explained(rules: &Rules, blocker: &str) -> String {
     let (branch, text) = blocker.split_once(NOBODY).unwrap_or_default();
     let is_own = branch.is_empty() || branch.ends_with(": ");
@@ -193,24 +193,24 @@ pub fn explained(rules: &Rules, blocker: &str) -> String {
     }
 }
 
-/// Returns whether a blocker is that of a role without agents.
+/// Returns whether a blocker is about a role without agents.
 pub fn is_nobody(text: &str) -> bool {
     text.starts_with(NOBODY)
 }
 
-/// Returns whether a blocker is that of a rejection loop.
+/// Returns whether a blocker is about a rejection loop.
 pub fn is_circle(text: &str) -> bool {
     text.starts_with(CIRCLE)
 }
 
-/// Returns whether the engine itself sets such a blocker, and would set it again if it still holds.
+/// Returns whether the engine sets such a blocker itself, and would set it again if it still holds.
 pub(crate) fn is_own(text: &str) -> bool {
     is_nobody(text) || is_circle(text) || is_of_loop(text)
 }
 
 /// Returns the lost dependencies that block the task. Blockers from a completion with the same text do not count.
 pub fn lost_dependencies(task: &Task) -> Vec<LostDependency> {
-    // Once it was set going again, what was said is over.
+    // Once the task was unblocked, the blockers of the last completion no longer count.
     let waits = task.gate.as_ref().is_some_and(|open| open.resumed.is_none());
     let said = task
         .history

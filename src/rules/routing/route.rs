@@ -1,4 +1,4 @@
-//! The routing function: where an outcome leads (spec 1, 3.1 to 3.3; DESIGN section 5).
+//! The routing function: the destination of an outcome (spec 1, 3.1 to 3.3; DESIGN section 5).
 
 use super::conditions::{ConditionScope, applies, until_holds};
 use super::loops::{self, Loop, since_round, store_outputs, this_round};
@@ -11,7 +11,7 @@ use crate::rules::act::LOOP_LIMIT;
 use crate::rules::workflow::graph::{default_target, is_backward};
 use crate::rules::workflow::rules::Rules;
 
-/// A route through the workflow: its end, and what happens on the way.
+/// A route through the workflow: its end, and its effects on the way.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Passage {
     pub to: Destination,
@@ -23,7 +23,7 @@ pub struct Passage {
     pub skipped: Vec<GateId>,
     /// Gates whose outputs are removed from the context.
     pub cleared: Vec<GateId>,
-    /// How often backward routes will have entered `to`; `None` for a forward route.
+    /// The number of times that backward routes will have entered `to`; `None` for a forward route.
     pub retry: Option<u32>,
     /// The role of the next visit, if not its gate's.
     pub escalated_to: Option<RoleId>,
@@ -38,19 +38,20 @@ pub struct Passage {
 pub struct TooOften {
     /// The gate that it leads to.
     pub to: GateId,
-    /// How often backward routes would have entered it.
+    /// The number of times that backward routes would have entered it.
     pub count: u32,
     pub limit: u32,
 }
 
-/// Returns where an outcome at the task's open gate would lead; `None` without an open visit, and where it waits for a list.
+/// Returns the passage of an outcome at the task's open gate; `None` without an open visit, and if the task waits for a list.
 pub fn preview(rules: &Rules, task: &Task, outcome: &Outcome) -> Option<Passage> {
     let workflow = rules.workflow_of(task).filter(|_| !loops::has_no_list(task))?;
     let (index, _) = workflow.gate(&task.gate.as_ref()?.current)?;
     Some(route(rules, workflow, task, &task.history, index, outcome))
 }
 
-/// Returns where the outcome at the gate with this index leads. `history` includes the visit that ends now, as far as it is known.
+/// Returns the passage of the outcome at the gate with this index. `history` includes the visit that ends now, as far as it is
+/// known.
 pub(crate) fn route(
     rules: &Rules,
     workflow: &Workflow,
@@ -62,7 +63,7 @@ pub(crate) fn route(
     let scope = ConditionScope::of(task, history);
     let written = workflow.gates[index].exits.route(outcome);
     let mut context = task.context.clone();
-    // A preview does not know what will be handed on.
+    // A preview does not know the outputs of the visit.
     let ended = history.get(task.history.len()).cloned();
     if let Some(ended) = ended {
         let cleared = written.map(|route| route.clear.clone()).unwrap_or_default();
@@ -81,7 +82,7 @@ pub(crate) fn route(
         None => passage.to == Destination::Gate(workflow.gates[index].id.clone()),
     };
     let goes_on = way.inside.is_some() && written.is_some_and(|route| route.to == Target::Next);
-    // The return from a detour does not count as sending back, nor does the next item of a loop.
+    // The return from a detour and the next item of a loop do not count as sending back.
     let counts = (written.is_some() && !goes_on) || *outcome == Outcome::NeedsReview;
     if counts && !holds {
         passage = way.counted(passage, history);
@@ -139,7 +140,7 @@ impl RouteFinder<'_> {
         &self.workflow.gates[self.index]
     }
 
-    /// Returns where an outcome without a route leads.
+    /// Returns the passage of an outcome without a route.
     fn by_default(&self, outcome: &Outcome, history: &[Visit]) -> Passage {
         let target = default_target(self.workflow, self.gate(), outcome);
         let rejects = *outcome == Outcome::NeedsReview && target != Some(Target::Hold);
@@ -157,7 +158,7 @@ impl RouteFinder<'_> {
         }
     }
 
-    /// Goes on: within a loop to its verification or its next item, else to the next gate that applies.
+    /// Moves forward: within a loop to its verification or its next item, otherwise to the next gate that applies.
     fn forward(&self) -> Passage {
         let Some(own) = &self.inside else { return self.first_that_applies(self.index + 1) };
         let verify = own.each.verify_each.as_ref().filter(|_| own.place == self.index);
@@ -173,7 +174,7 @@ impl RouteFinder<'_> {
         }
     }
 
-    /// Adds the item with which the next visit begins. A loop over an empty list is passed over.
+    /// Adds the item of the next visit. A loop over an empty list is skipped.
     fn begun(&self, passage: Passage) -> Passage {
         let Destination::Gate(gate) = &passage.to else { return passage };
         if passage.item.is_some() {
@@ -200,7 +201,7 @@ impl RouteFinder<'_> {
         gate.for_each().is_some_and(|each| loops::length(each, self.context) == Ok(0))
     }
 
-    /// Begins another round of the workflow in place of the end, unless `until` holds.
+    /// Starts another round of the workflow instead of ending, unless `until` holds.
     fn again(&self, passage: Passage, history: &[Visit]) -> Passage {
         let Some(repeat) = &self.workflow.repeat else { return passage };
         if passage.to != Destination::End {
@@ -285,7 +286,7 @@ impl RouteFinder<'_> {
         passage
     }
 
-    /// Goes back to the first gate that applies; to the first of the list if none before this one does.
+    /// Sends the task back to the first gate that applies; to the first of the list if none before this one does.
     fn origin(&self) -> Passage {
         let mut trouble = Vec::new();
         let line = || self.workflow.gates.iter().filter(|gate| !gate.detour);
@@ -295,7 +296,7 @@ impl RouteFinder<'_> {
         Passage { trouble, ..Passage::straight(Destination::Gate(target.id.clone())) }
     }
 
-    /// Goes back to the gate on the main line that the task visited last before this one.
+    /// Sends the task back to the gate on the main line that the task visited last before this one.
     fn previous(&self, history: &[Visit]) -> Passage {
         let earlier = |visit: &Visit| {
             let (place, gate) = self.workflow.gate(&visit.gate)?;
@@ -308,7 +309,7 @@ impl RouteFinder<'_> {
         }
     }
 
-    /// Returns from a detour to the gate that sent the task there.
+    /// Sends the task from a detour back to the gate that sent it there.
     fn back_to_sender(&self) -> Passage {
         let here = &self.gate().id;
         let sent = |visit: &&Visit| {
@@ -348,13 +349,13 @@ impl RouteFinder<'_> {
         }
     }
 
-    /// Returns the gate, and how often backward routes will have entered it; `None` for a forward route.
+    /// Returns the gate, and the number of times that backward routes will have entered it; `None` for a forward route.
     fn count(&self, to: &Destination, history: &[Visit]) -> Option<(GateId, u32)> {
         match to {
             Destination::Gate(gate) if is_backward(self.workflow, self.index, gate) => {
                 let round = this_round(history);
                 let own = self.inside.as_ref().filter(|own| own.has(gate));
-                // Within a loop each item counts for itself.
+                // Within a loop, each item has its own count.
                 let count = own.map_or_else(
                     || returns_to(round, gate, None),
                     |own| {
@@ -373,7 +374,7 @@ impl RouteFinder<'_> {
     fn answering(&self, passage: Passage) -> Passage {
         let to = match &passage.to {
             Destination::End => self.workflow.gates.len(),
-            // A backward route, or one from a detour, passes no gate: the task comes there again.
+            // A backward route, or one from a detour, skips no gate: the task will come to it again.
             Destination::Gate(gate) if is_backward(self.workflow, self.index, gate) => {
                 return passage;
             }
@@ -420,7 +421,7 @@ impl Passage {
     }
 }
 
-/// Returns how often backward routes have entered the gate, with that item of a loop if one is given.
+/// Returns the number of times that backward routes have entered the gate, with that item of a loop if one is given.
 fn returns_to(recent: &[Visit], gate: &GateId, item: Option<LoopItem>) -> u32 {
     let count = recent
         .iter()

@@ -1,6 +1,7 @@
-//! What happened to a task since its reader last had it, and what was said with it.
+//! The statements about a task since its reader last had it: the events of that time, with their texts.
 //!
-//! The reader is the gate, or the branch of a fork: whoever works there. All of it follows from the history and the open visit.
+//! The reader is the gate, or the branch of a fork, with the agent that works there. All of it follows from the history and the
+//! open visit.
 
 use std::collections::BTreeSet;
 
@@ -10,15 +11,15 @@ use crate::domain::{
     AgentId, Destination, Ending, Outcome, ReviewContext, Station, Task, Timestamp, Verdict, Visit,
 };
 
-/// What happened to a task, and what was said with it.
+/// An event of a task, with its text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Statement {
-    /// What happened, in a word or two.
+    /// The kind of event, in a word or two.
     pub kind: &'static str,
     pub agent: Option<AgentId>,
     /// The name of a person who has no id in org.yaml. The rules do not know it.
     pub person: Option<String>,
-    /// When; `None` if the task does not record it.
+    /// The time; `None` if the task does not record it.
     pub at: Option<Timestamp>,
     pub text: String,
     /// Blockers and notes that no review of the brief lists.
@@ -38,7 +39,7 @@ impl Statement {
         Self { kind, agent: None, person: None, at, text, points }
     }
 
-    /// Returns what happened, and who did it.
+    /// Returns the kind of event, and the agent or person that caused it.
     pub fn heading(&self) -> String {
         let agent = self.agent.as_ref().map(AgentId::as_str);
         match (self.kind, agent.or(self.person.as_deref())) {
@@ -48,7 +49,7 @@ impl Statement {
         }
     }
 
-    /// Returns the word that the commit has for it, if a person did it whom the task does not name.
+    /// Returns the word in the commit for such an act, if a person did it whom the task does not name.
     pub(crate) fn word_of_unnamed(&self) -> Option<&'static str> {
         let words = [(MOVED, "override"), (REOPENED, "reopened"), (UNBLOCKED, "unblocked")];
         let own = words.iter().find(|(kind, _)| *kind == self.kind);
@@ -56,7 +57,7 @@ impl Statement {
     }
 }
 
-/// Returns the word for what an entry did. `again`: it brought the task back to its reader.
+/// Returns the word for the effect of an entry. `again`: it brought the task back to its reader.
 fn kind_of(visit: &Visit, again: bool) -> &'static str {
     let outcome = match &visit.outcome {
         Ending::Timeout => return TIMED_OUT,
@@ -76,8 +77,9 @@ fn kind_of(visit: &Visit, again: bool) -> &'static str {
     }
 }
 
-/// Returns what happened since the reader at `here` last had the task, after older rejections that are unanswered; the oldest first.
-/// A reader who never had it gets what brought it there, unless that is an agent's usual word. `reviews` are told beside it.
+/// Returns the statements since the reader at `here` last had the task, preceded by older rejections that are unanswered; the
+/// oldest first. A reader who never had it gets the entries since the task arrived, except usual completions of agents. `reviews`
+/// are shown separately.
 pub(crate) fn statements<'r>(
     task: &Task,
     here: &Station,
@@ -89,7 +91,7 @@ pub(crate) fn statements<'r>(
         .iter()
         .rposition(|visit| !(visit.leaves_open() || visit.gate == here.gate && visit.stays()));
     let since = match had {
-        // The reader's own word brought it straight back: to the next item, or in another round.
+        // The reader's own completion led straight back to it: to the next item, or in another round.
         Some(own) if had == arrival => own,
         Some(own) => own + 1,
         None => arrival.unwrap_or_default(),
@@ -97,7 +99,7 @@ pub(crate) fn statements<'r>(
     let open_fork = history.iter().rposition(|visit| !visit.leaves_open()).map_or(0, |at| at + 1);
     let is_told = |at: usize| {
         let visit = &history[at];
-        // A branch is not told what the others of its open fork say.
+        // A branch does not see the completions of the others of its open fork.
         let is_other = at >= open_fork && visit.station() != *here;
         let is_usual = had.is_none()
             && visit.agent.as_ref().is_none_or(|agent| !agent.is_human())
@@ -144,7 +146,7 @@ fn rejections(history: &[Visit], at: usize) -> Vec<usize> {
     all.filter(|at| history[*at].verdict == Some(Verdict::Reject)).collect()
 }
 
-/// Returns the statement of an entry; `None` if the reviews tell all of a rejection.
+/// Returns the statement of an entry; `None` if the reviews contain all of a rejection.
 fn of_entry<'r>(
     visit: &Visit,
     again: bool,
@@ -176,7 +178,7 @@ fn of_entry<'r>(
     (!own.text.is_empty() || !own.points.is_empty()).then_some(own)
 }
 
-/// Returns what happened to the open visit without an entry: it was unblocked, took too long, or lost its claim.
+/// Returns the statements about events of the open visit without an entry: it was unblocked, took too long, or lost its claim.
 fn of_open_visit(task: &Task, here: &Station, was_blocked: bool) -> Vec<Statement> {
     let Some(open) = &task.gate else { return Vec::new() };
     let branch = here.branch.as_ref().and_then(|id| open.branch(id));

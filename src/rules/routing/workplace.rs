@@ -83,7 +83,7 @@ impl<'a> Workplace<'a> {
         Some(Self { gate, duty, role: &duty.role, fork: None, holder: None })
     }
 
-    /// Returns the workplace of a branch, likewise.
+    /// Returns the workplace of a branch for any task, without escalation and holder.
     pub fn at_branch(fork: &'a Gate, branch: &'a Branch) -> Self {
         let duty = branch.duty();
         Self { gate: branch.gate(), duty, role: &duty.role, fork: Some(fork), holder: None }
@@ -94,17 +94,17 @@ impl<'a> Workplace<'a> {
         self.fork.map(|_| &self.gate.id)
     }
 
-    /// Returns its station: the gate, or the branch of it.
+    /// Returns the workplace's station: the gate, or the branch of it.
     pub fn station(&self) -> Station {
         Station { gate: self.fork.unwrap_or(self.gate).id.clone(), branch: self.branch().cloned() }
     }
 
-    /// Returns whether it is for people only: the duty says so, or its role does.
+    /// Returns whether the workplace is for people only, by its duty or its role.
     pub fn requires_human(&self, rules: &Rules) -> bool {
         self.duty.require_human || rules.org.role(self.role).is_some_and(|role| role.require_human)
     }
 
-    /// Returns whether its role has a registered agent, or a person if one is required.
+    /// Returns whether the workplace's role has a registered agent, or a person if one is required.
     pub fn is_staffed(&self, rules: &Rules) -> bool {
         if rules.is_open(self.role) {
             return true;
@@ -119,7 +119,7 @@ impl<'a> Workplace<'a> {
         self.gate.can_reject() || self.gate.exits.decides()
     }
 
-    /// Returns whether the outcome rejects the task, by whatever word.
+    /// Returns whether the outcome rejects the task, whatever its name.
     pub fn sends_back(&self, workflow: &Workflow, outcome: &Outcome) -> bool {
         if *outcome == Outcome::NeedsReview {
             return true;
@@ -171,7 +171,7 @@ pub fn may_complete(
             members: members(),
         });
     }
-    // No session helps an agent whose earlier visit names none.
+    // If an agent's earlier visit names no session, another session makes no difference.
     let same = |visit: &Visit| {
         let by_agent = workplace.duty.separate_by == Identity::Agent || visit.session().is_none();
         by_agent && visit.agent.as_ref() == Some(agent)
@@ -188,7 +188,7 @@ pub(crate) fn held_by_another(task: &Task, workplace: &Workplace<'_>, agent: &Ag
     }
 }
 
-/// Returns the same for a known holder.
+/// Returns the refusal for an agent that is not the holder, given the holder.
 pub(crate) fn another_has(
     task: &Task,
     branch: Option<&GateId>,
@@ -205,8 +205,8 @@ pub(crate) fn another_has(
     }
 }
 
-/// Refuses a completion from the same session as that of a gate which this one must be separate from. Without two sessions to
-/// compare, the agents are compared.
+/// Refuses a completion by the session that completed a gate which this one must be separate from. Without two sessions to compare,
+/// the agents are compared.
 pub(crate) fn check_separate_session(
     task: &Task,
     workplace: &Workplace<'_>,
@@ -222,7 +222,7 @@ pub(crate) fn check_separate_session(
         .map_or(Ok(()), |done| Err(not_separate(task, workplace, &completion.agent, by, done)))
 }
 
-/// Returns the last visit by the same worker, in this round, of a gate which this one must be separate from.
+/// Returns the last visit in this round by the same worker, at a gate which this one must be separate from.
 fn same_worker_visit<'a>(
     task: &'a Task,
     workplace: &Workplace<'_>,

@@ -49,7 +49,7 @@ fn values_are_never_read() {
     assert_eq!(text("{{a}}", &context), "{{b}} \\{{b}} {{#if}} {{{");
     assert_eq!(text("{{c}}", &context), "- {{b}}");
     assert_eq!(text("{{d}}", &context), "{\"{{b}}\":\"}}\"}");
-    // Values that only together with what is around them look like a hole.
+    // Values that look like a hole only together with the text around them.
     assert_eq!(text("{ {{x}}b}}", &json!({"x": "{"})), "{ {b}}");
     let control = "\u{0}\u{1b}[2J\u{202e}\r\n\u{7f}";
     assert_eq!(text("{{a}}", &json!({"a": control})), control);
@@ -124,7 +124,7 @@ fn hostile_sizes_are_bounded() {
     let rendered = filled("<{{a}}> {{b}}", &json!({"a": "é".repeat(100_000), "b": "small"}));
     assert!(rendered.text.ends_with("[cut: a has 200000 bytes]> small"));
     assert!(rendered.text.len() < VALUE_LIMIT + 100);
-    // Nothing here is quadratic: these would take minutes.
+    // Nothing here is quadratic; otherwise these would take minutes.
     assert_eq!(Template::parse(&"{{".repeat(500_000)).unwrap_err().len(), 50);
     assert!(Template::parse(&"\\{{".repeat(500_000)).is_ok());
     assert!(Template::parse(&"{{a".repeat(300_000)).is_err());

@@ -1,4 +1,4 @@
-//! What agents are told: texts with holes, what to hand on, and everything that nobody has answered yet.
+//! Briefs of agents: texts with holes, outputs to hand on, and all unanswered requests.
 
 use serde_json::json;
 
@@ -149,7 +149,7 @@ fn texts_are_filled_with_what_was_handed_on() {
     outputs for complete: pr_url {"pr_url":"the pr url"}
     file: src/**
     "#);
-    // Whoever waited and was set going again is told the same.
+    // An agent that waited and was unblocked gets the same brief.
     let waiting = tell(&rules, &task, "agent-7", "blocked", &json!({}));
     let context = brief(&rules, &waiting, &Body::default()).unwrap();
     assert_eq!(context.prompt, brief(&rules, &task, &Body::default()).unwrap().prompt);
@@ -306,7 +306,7 @@ workflow:
         tell(&rules, &task, "agent-3", "approved", &json!({"branch": "rev", "worktree": "/r"}));
     let context = brief(&rules, &task, &Body::default()).unwrap();
     assert_eq!(context.prompt.unwrap(), "Test branch rev at /r of web");
-    // A name that is protected by name stays the input's, whoever declares it.
+    // A name in `protected` always means the input, even if a gate declares it.
     let rules = made(&text.replace("repo: web}}", "repo: web}, protected: [branch]}")).unwrap();
     let context = brief(&rules, &task, &Body::default()).unwrap();
     assert_eq!(context.prompt.unwrap(), "Test branch main at /r of web");
@@ -361,7 +361,7 @@ fn a_fork_speaks_with_one_voice() {
     assert_eq!(context.prompt.as_deref(), Some("It is not fine."));
     assert_eq!(context.instructions.unwrap(), format!("Mend - {wants} (needs_review)"));
 
-    // Another gate rejects as well: what the fork wants is told as before.
+    // Another gate rejects as well: the fork's requests are still in the brief.
     let task = tell(&rules, &task, "agent-7", "complete", &json!({}));
     let task = tell(&rules, &task, "agent-5", "needs_review", &json!({}));
     let context = brief(&rules, &task, &Body::default()).unwrap();

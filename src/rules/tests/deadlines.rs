@@ -1,4 +1,4 @@
-//! Time limits, moved by the clock that the tests hold.
+//! Time limits, by a clock that the tests set.
 
 use crate::domain::*;
 use crate::rules::tests::world::*;
@@ -36,7 +36,7 @@ fn at_checks(rules: &Rules) -> Task {
     step(rules, &at_review(rules), &Act::Complete(pass), 2).unwrap().task
 }
 
-/// Returns what runs out, in minutes of the test day.
+/// Returns the limits that run out, in minutes of the test day.
 fn ends(rules: &Rules, task: &Task) -> Vec<(i64, Limit, Option<String>)> {
     let minute = |time: Timestamp| (time.as_second() - at(0).as_second()) / 60;
     let told = |branch: Option<GateId>| branch.map(|id| id.to_string());

@@ -1,4 +1,4 @@
-//! Tasks that depend on others: stopped by what is lost, and circles.
+//! Tasks that depend on others: blocked by lost dependencies, and circles.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ fn depend(rules: &Rules, task: &Task, names: &[&str]) -> Decision {
     decide(rules, task, &Act::Depend { lost: lost(names) }, at(5)).unwrap()
 }
 
-/// Has the task wait for these, and expects that the act is found again from the states alone.
+/// Makes the task wait for these, and expects that replay finds the act from the states alone.
 fn after(rules: &Rules, task: &Task, names: &[&str]) -> Task {
     let Decision::Step(step) = depend(rules, task, names) else { panic!("{names:?} is no news") };
     let StateChange::Act(found) = explain(rules, Some(task), &step.task) else {
@@ -78,7 +78,7 @@ fn other_reasons_stay_and_nobody_unblocks_what_is_lost() {
         (Status::Blocked, 1),
         "it is no longer held, and still waits"
     );
-    // What an agent says is not taken for it, whatever it says.
+    // A blocker of an agent is not taken for a lost dependency, even with the same text.
     let mut said = completion("agent-7", "blocked");
     said.content.blockers = Some(vec![lost(&["AOF-one"])[0].to_string()]);
     let said = step(&rules, &task, &Act::Complete(said), 9).unwrap().task;
@@ -144,7 +144,7 @@ proptest! {
                 prop_assert!(!circle[..index].contains(task), "{circle:?}");
             }
         }
-        // A task is in a circle if one can come back to it.
+        // A task is in a circle if a path leads from it back to it.
         let reach = |from: &str| {
             let mut seen: Vec<&str> = waits[from].clone();
             let mut index = 0;

@@ -1,4 +1,4 @@
-//! Each field of the rules, changed by itself, is named among the differences. The patterns have every field: a new one does not
+//! Each field of the rules, changed by itself, is reported as a difference. The patterns have every field: a new one does not
 //! compile before it is here.
 
 use serde_json::json;
@@ -8,7 +8,7 @@ use crate::domain::*;
 use crate::rules::differences;
 use crate::rules::tests::world::*;
 
-/// Returns what differs between two workflows and organizations, in words.
+/// Returns the differences between two workflows and organizations, in words.
 fn told(old: (&Workflow, &Org), new: (&Workflow, &Org)) -> Vec<String> {
     let (before, after) = (project(old.0.clone()), project(new.0.clone()));
     let all = differences((&before, old.1), (&after, new.1));
@@ -25,7 +25,7 @@ fn period(text: &str) -> Period {
     id(text)
 }
 
-/// Checks each change of a value, which stands somewhere in a workflow.
+/// Checks each change of a value that is anywhere in a workflow.
 macro_rules! each {
     ($change:ident, $pattern:pat, $value:ident, [$($field:literal => $edit:expr),+ $(,)?]) => {
         $({

@@ -1,4 +1,4 @@
-//! Handing out: as tables, and what holds whatever waits and whoever is there.
+//! Handing out: as tables, and as properties of any waiting work and any agents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -234,7 +234,7 @@ proptest! {
                 prop_assert!(!sooner || !may_have(&rules, place, agent), "{} waits for {}", place.ticket, other.ticket);
             }
         }
-        // In whatever order it is asked, the answer is one.
+        // The answer does not depend on the order of the waiting work.
         let mut turned = waiting.clone();
         turned.rotate_left(turn.index(waiting.len() + 1));
         prop_assert_eq!(&dispatch(&rules, &turned, &loads), &given);

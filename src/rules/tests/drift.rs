@@ -7,7 +7,7 @@ use crate::domain::*;
 use crate::rules::tests::world::*;
 use crate::rules::{Act, Actor, Decision, Rules, StateChange, Workplace, decide, explain, owed};
 
-/// Returns the task after everything that the rules owe it, each act of which must be found again.
+/// Returns the task after all acts that the rules require, each of which must be found by replay.
 fn settled(rules: &Rules, task: &Task) -> (Task, Vec<Act>) {
     let (mut task, mut acts) = (task.clone(), Vec::new());
     while let Some(act) = owed(rules, &task) {
@@ -65,7 +65,7 @@ fn a_task_whose_gate_is_gone_goes_to_the_nearest_one_before_it() {
 
 #[test]
 fn before_means_on_the_way_that_led_forward() {
-    // c sent it back to a, and a is gone: what comes before a is nothing, and c is no answer.
+    // `c` sent it back to `a`, which is removed: no gate comes before `a`, and the backward route from `c` does not count.
     let mut flow = line(&["a", "b", "c"]);
     flow.gates[2] = reviewing("c", "backend");
     let old = rules(flow);
@@ -77,13 +77,13 @@ fn before_means_on_the_way_that_led_forward() {
     assert_eq!(stands(&after), "b@4 ready");
     assert_eq!(after.review.unwrap().from_gate, id("c"), "what was wanted is still wanted");
 
-    // A person moved it past b: what it was moved past comes first again.
+    // A person moved it past `b`: the skipped gates come first again.
     let old = rules(line(&["a", "b", "c"]));
     let to = Act::Override { by: Actor::Person(None), to: id("c"), reason: "urgent".into() };
     let moved = step(&old, &opened(&old, &[]), &to, 1).unwrap().task;
     assert_eq!(stands(&settled(&rules(line(&["a", "b"])), &moved).0), "a@2 ready");
 
-    // Gates that do not apply are passed over on the way back too.
+    // Gates that do not apply are skipped on the way back too.
     let old = rules(line(&["a", "b", "c"]));
     let mut flow = line(&["a", "b"]);
     flow.gates[1].when = Some("tags.includes('security')".into());
@@ -213,7 +213,7 @@ fn people_come_and_go() {
         ("a@0 blocked", &["No agents available for role: backend".to_owned()][..])
     );
     assert_eq!(stands(&settled(&old, &waits).0), "a@0 ready");
-    // Something else is in the way as well: that is for a person to say.
+    // There is another blocker as well, which only a person can remove.
     let mut both = waits.clone();
     both.blockers.push("the key is missing".into());
     assert_eq!(owed(&old, &both), None);
@@ -314,7 +314,7 @@ proptest! {
                 task = step.task;
             }
         }
-        // Some gates keep their names, some go, and one becomes a fork.
+        // Some gates keep their names, some are removed, and one becomes a fork.
         let mut new = new;
         let count = new.gates.len();
         new.gates.rotate_left(split % count);

@@ -1,4 +1,4 @@
-//! What is told of each change, and to whom: tables, and a property over random ways.
+//! The events of each change, and their recipients: tables, and a property over random ways.
 
 use proptest::prelude::*;
 
@@ -96,7 +96,7 @@ fn each_act_is_told_by_its_name() {
     let again = Act::Reopen { by, to: id("implement"), reason: "More".into() };
     let again = step(&rules, &done, &again, 99).unwrap().task;
     assert_eq!(kinds(&rules, Some(&done), &again), ["gate_transition", "task_reopened"]);
-    // Several at once, as a merge brings them.
+    // Several entries at once, as a merge has them.
     assert_eq!(
         kinds(&rules, Some(&task), &done),
         ["gate_transition", "gate_transition", "task_complete"]
@@ -171,7 +171,7 @@ fn loops_missing_people_and_other_rules_are_told_once_and_with_their_cause() {
     );
 }
 
-/// Everybody has a `notify` of their own, named after them.
+/// Returns rules in which every role and agent has its own `notify`, named after it.
 fn with_channels(mut project: Project, mut org: Org) -> Rules {
     let own = |name: &str, on: On| {
         vec![Subscription { on, channel: Channel::Command(vec![name.to_owned()]) }]

@@ -1,4 +1,4 @@
-//! Forks: what opens, what each branch may say, and what they come to together.
+//! Forks: the branches that open, their possible outcomes, and their joint result.
 
 mod hands;
 mod rules;
@@ -39,7 +39,7 @@ fn at_fork(rules: &Rules) -> Task {
 
 const AGENTS: [(&str, &str); 3] = [("a", "agent-3"), ("b", "agent-5"), ("c", "agent-7")];
 
-/// Says something at branches, in turn.
+/// Completes branches, in turn.
 fn walk(rules: &Rules, says: &[(&str, &str)]) -> Task {
     says.iter().fold(at_fork(rules), |task, (branch, outcome)| {
         let (_, agent) = AGENTS.iter().find(|(id, _)| id == branch).unwrap();
@@ -78,7 +78,7 @@ fn a_fork_opens_its_branches_and_keeps_its_number_until_they_have_joined() {
 #[test]
 fn what_the_branches_come_to() {
     use JoinStrategy::{All, Any, Majority};
-    // What is said at a, b and c in that order, and where the task is then.
+    // The outcomes at a, b and c in that order, and the task's state after them.
     let table: &[(JoinStrategy, &str, &str)] = &[
         (All, "complete complete complete", "done@4 ready"),
         (All, "complete complete skip", "done@4 ready"),
@@ -134,7 +134,7 @@ fn one_rejection_comes_back_once_with_what_everybody_wants() {
     assert_eq!((review.from_agent, review.from_role), (None, None), "two branches reject");
     let wants: Vec<&str> = review.blockers.iter().map(|text| &text[..3]).collect();
     assert_eq!(wants, ["a: ", "b: ", "c: "]);
-    // The fork opens anew, its branches are told their own part, and its pass answers the rejection.
+    // The fork opens again, its branches get their own part of the requests, and its pass answers the rejection.
     let task = say(&rules, &task, "agent-7", "complete").unwrap().task;
     assert_eq!(stands(&task), "review@5 ready");
     let brief = brief_at(
@@ -176,7 +176,7 @@ fn of_two_completions_of_one_branch_the_second_is_a_conflict() {
             refusal.problem().starts_with("`AOF-abc@1/c` at gate `review/c` has ended: `agent-7`")
         );
     }
-    // Its own completion, delivered again, is settled; the ticket is still good when the fork has long been left.
+    // Its own completion, delivered again, is settled; the ticket is still valid long after the fork.
     let mut again = completion("agent-7", "complete");
     again.id = id("c1");
     assert!(matches!(
@@ -219,7 +219,7 @@ fn without_a_branch_in_the_ticket_the_only_one_that_can_be_meant_is() {
         refusal.fix().contains("`AOF-abc@1/a`  role qa")
             && refusal.fix().contains("`AOF-abc@1/b`  role qa")
     );
-    // What it has claimed is what it means.
+    // The agent's completion is for the branch that it has claimed.
     let claim = Act::Claim { agent: id("agent-5"), branch: Some(id("b")) };
     let task = step(&rules, &task, &claim, 5).unwrap().task;
     assert_eq!(

@@ -42,7 +42,7 @@ fn planned(rules: &Rules, stories: &Value) -> Task {
     with_outputs(rules, &opened(rules, &[]), "agent-3", "complete", &json!({"stories": stories}))
 }
 
-/// Returns where the task is, with its item.
+/// Returns the place of the task, with its item.
 fn place(task: &Task) -> String {
     let item = task.gate.as_ref().and_then(|open| open.item);
     format!("{}{}", stands(task), item.map(|item| format!(", {item}")).unwrap_or_default())

@@ -1,4 +1,4 @@
-//! Two states of one task, merged: which side stands, what is superseded, carried and dropped.
+//! Two states of one task, merged: the winning side, and the superseded, carried and dropped acts.
 
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ fn said(rules: &Rules, task: &Task, agent: &str, outcome: &str) -> Task {
     say(rules, task, agent, outcome).unwrap().task
 }
 
-/// Says an outcome with an id of its own, in that minute.
+/// Completes with its own id, in that minute.
 fn say_as(
     rules: &Rules,
     task: &Task,
@@ -35,7 +35,7 @@ fn claimed(rules: &Rules, task: &Task, agent: &str) -> Task {
     step(rules, task, &Act::Claim { agent: id(agent), branch: None }, 5).unwrap().task
 }
 
-/// Says a merge in a few words.
+/// Describes a merge in a few words.
 fn told(merged: &Merged) -> String {
     let superseded = merged.superseded.iter().map(|own| {
         let by = own.by.as_ref().map_or("nobody", AgentId::as_str);

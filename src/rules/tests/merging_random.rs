@@ -1,4 +1,4 @@
-//! Any two histories from one beginning merge to a legal one, whatever they say.
+//! Any two histories with a common beginning merge to a legal one, whatever their entries.
 
 use std::collections::BTreeSet;
 
@@ -12,14 +12,14 @@ use crate::rules::{Act, Actor, Decision, Proof, Rules, decide, passes_by_itself,
 
 const AGENTS: [&str; 4] = ["agent-7", "agent-8", "agent-3", "agent-5"];
 
-/// What somebody does: kind, agent, word, place.
+/// A random act: kind, agent, word, place.
 type Pick = (u8, usize, usize, usize);
 
 fn picks() -> impl Strategy<Value = Vec<Pick>> {
     prop::collection::vec((0..12_u8, 0..AGENTS.len(), 0..6_usize, 0..4_usize), 0..14)
 }
 
-/// Does what can be done of it, each completion with an id that begins with the prefix.
+/// Carries out the possible acts, each completion with an id that begins with the prefix.
 fn go_on(rules: &Rules, from: &Task, picks: &[Pick], prefix: &str, start: i64) -> Task {
     let mut task = from.clone();
     for (number, (kind, agent, word, place)) in picks.iter().copied().enumerate() {
@@ -77,7 +77,7 @@ fn check(rules: &Rules, base: &Task, ours: &Task, theirs: &Task) -> Result<Merge
         ids.len(),
         "no completion counts twice"
     );
-    // Whatever the other side had said is there, or it is told that it is not.
+    // Every entry of the other side is kept, or reported as superseded.
     let new = other.history[base.history.len()..].iter();
     for entry in new {
         let is_there = |own: &Visit| {
@@ -92,7 +92,7 @@ fn check(rules: &Rules, base: &Task, ours: &Task, theirs: &Task) -> Result<Merge
 fn check_all(rules: &Rules, base: &Task, ours: &Task, theirs: &Task) -> Result<(), TestCaseError> {
     let one = check(rules, base, ours, theirs)?;
     let two = check(rules, base, theirs, ours)?;
-    // What nobody disputes is alike, whoever merges.
+    // Without a conflict, the result is the same in both directions.
     let (new_ours, new_theirs) =
         (ours.history.len() > base.history.len(), theirs.history.len() > base.history.len());
     if new_ours != new_theirs || *ours == *base || *theirs == *base {

@@ -1,4 +1,4 @@
-//! The rules as tables, and what must hold for every history.
+//! The rules as tables, and properties of every history.
 
 mod briefs;
 mod completions;

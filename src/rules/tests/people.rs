@@ -137,7 +137,7 @@ fn a_task_begins_as_whose_it_was_said_to_be_where_the_rules_let_it_be_given() {
     let Decision::Step(begun) = decide(&rules, &new, &open_for("agent-8"), at(3)).unwrap() else {
         panic!()
     };
-    // As if it had been opened, and given away at once.
+    // The result is the same as opening and assigning it at once.
     let opened = step(&rules, &new, &Act::Open, 3).unwrap().task;
     let assign = Act::Assign { by: person(), agent: id("agent-8"), branch: None };
     assert_eq!(begun.task, step(&rules, &opened, &assign, 3).unwrap().task);
@@ -157,7 +157,7 @@ fn a_task_begins_as_whose_it_was_said_to_be_where_the_rules_let_it_be_given() {
     }
     assert_eq!(code(step(&rules, &new, &open_for("agent-3"), 3)), "wrong_role");
     assert_eq!(code(step(&rules, &begun.task, &open_for("agent-8"), 4)), "not_finished");
-    // Nobody else has it by that, and nobody by a forged hour.
+    // The claim cannot be forged for another agent, or to another time.
     for forge in [(|task| task.routing.agent = Some(id("agent-3"))) as fn(&mut Task), |task| {
         task.routing.claimed = Some(at(2));
     }] {

@@ -1,4 +1,4 @@
-//! Random workflows, random acts: no history is ever anything but legal.
+//! Random workflows, random acts: every history is legal.
 
 use proptest::prelude::*;
 
@@ -55,7 +55,7 @@ pub(crate) fn acts() -> impl Strategy<Value = Vec<Act>> {
                 11 => Act::Depend { lost: lost(outcome) },
                 _ => {
                     let mut says = completion(agent, words[outcome]);
-                    // An agent may repeat what it read.
+                    // An agent may repeat a text that it read.
                     if gate == 0 && words[outcome] == "blocked" {
                         says.content.blockers =
                             Some(lost(3).iter().map(ToString::to_string).collect());
@@ -68,7 +68,7 @@ pub(crate) fn acts() -> impl Strategy<Value = Vec<Act>> {
     prop::collection::vec(act, 0..40)
 }
 
-/// Returns some of what the task depends on, as lost.
+/// Returns some of the task's dependencies, as lost.
 pub(crate) fn lost(pick: usize) -> Vec<LostDependency> {
     let of = |id: &str, status| {
         LostDependency::of(crate::rules::tests::world::id(id), status, "why").unwrap()
@@ -81,7 +81,7 @@ pub(crate) fn lost(pick: usize) -> Vec<LostDependency> {
         .collect()
 }
 
-/// Returns what the route from one entry to the next may be by the rules, said independently of the engine.
+/// Returns whether the step from one entry to the next gate is legal, computed independently of the engine.
 fn legal(rules: &Rules, visit: &Visit, next: Option<&GateId>) -> bool {
     let workflow = &rules.project.workflows[0];
     let place = |gate: &GateId| workflow.gates.iter().position(|other| other.id == *gate).unwrap();
@@ -162,7 +162,7 @@ proptest! {
         for visit in task.history.clone() {
             crate::rules::transition::fold::apply(&rules, &mut folded, visit);
         }
-        // Since when limits count is no part of the history: neither are claims.
+        // The history does not contain the start of limits, nor claims.
         let mut stands = task.gate.clone();
         if let Some(open) = &mut stands {
             (open.resumed, open.overdue, open.held) = (None, None, None);

@@ -1,4 +1,4 @@
-//! Random forks, random voices: each join is decided once and as the votes say, and every task ends or stops at a bound.
+//! Random forks, random voices: each join is decided once, by the votes, and every task ends or stops at a bound.
 
 use proptest::prelude::*;
 
@@ -20,7 +20,7 @@ fn agent_of(role: &str) -> &'static str {
     }
 }
 
-/// A branch: role, whether it rejects and skips, its condition, whether it decides in words of its own.
+/// A branch: role, whether it rejects and skips, its condition, whether it has its own decisions.
 type Shape = (usize, bool, bool, u8, bool);
 
 fn branches(shapes: Vec<Shape>, prefix: &str) -> Vec<Branch> {
@@ -74,7 +74,7 @@ pub(crate) fn workflows() -> impl Strategy<Value = Workflow> {
     )
 }
 
-/// Returns what the votes come to, said without the engine: `None` while that is open.
+/// Returns the result of the votes, computed without the engine: `None` while it is undecided.
 fn counted(join: JoinStrategy, votes: &[Option<Verdict>], waited_for: usize) -> Option<Join> {
     let is = |verdict: Verdict| votes.iter().filter(|vote| **vote == Some(verdict)).count();
     let voters = votes.len() - is(Verdict::Skip);
@@ -182,7 +182,7 @@ fn check_fold(rules: &Rules, first: &Task, task: &Task) -> Result<(), TestCaseEr
     Ok(())
 }
 
-/// Returns something that can be said now, picked by the number; nothing where nobody can say anything.
+/// Returns an act that is possible now, picked by the number; `None` if there is none.
 fn voice(rules: &Rules, task: &Task, pick: usize, stubborn: bool, number: usize) -> Option<Act> {
     if passes_by_itself(rules, task) {
         return Some(Act::Pass);
@@ -211,7 +211,7 @@ fn voice(rules: &Rules, task: &Task, pick: usize, stubborn: bool, number: usize)
             ));
         }
     }
-    // Whoever wants to keep a task going for ever rejects wherever that is possible.
+    // A stubborn agent keeps a task going for ever: it rejects if possible.
     if stubborn && voices.iter().any(|(_, _, _, rejects)| *rejects) {
         voices.retain(|(_, _, _, rejects)| *rejects);
     }
@@ -248,7 +248,7 @@ proptest! {
             let decided = decide(&rules, &task, &act, at(i64::try_from(steps).unwrap()));
             let Ok(Decided::Step(step)) = decided else { panic!("{act:?} was refused: {decided:?}\n{task:#?}") };
             check_step(&rules, &task, &step.task)?;
-            // The same words at the same branch again are a conflict, or settled where they come under one id.
+            // The same completion at the same branch again is a conflict, or settled if it has the same id.
             if let Act::Complete(said) = &act {
                 let twice = decide(&rules, &step.task, &act, at(9_999));
                 prop_assert!(matches!(twice, Ok(Decided::Settled { .. })), "delivered again");

@@ -1,4 +1,4 @@
-//! Random routes, random decisions: every valid workflow keeps its promises, and every task ends or stops at a bound.
+//! Random routes, random decisions: every valid workflow keeps its guarantees, and every task ends or stops at a bound.
 
 use proptest::prelude::*;
 
@@ -9,7 +9,7 @@ use crate::rules::{
     preview, unanswered,
 };
 
-/// What a gate is made of: its kind, its routes (word, target), whether it may reject, its bound, and what comes after that.
+/// The parts of a gate: its kind, its routes (word, target), whether it may reject, its bound, and the consequence beyond that.
 type Shape = (u8, Vec<(usize, usize)>, bool, Option<u32>, u8);
 
 const WORDS: [&str; 5] = ["yes", "no", "later", "complete", "needs_review"];
@@ -73,7 +73,7 @@ fn workflows() -> impl Strategy<Value = Workflow> {
     })
 }
 
-/// Returns the workflow without what the checks call a mistake; nothing where it is not that simple.
+/// Returns the workflow without the parts that the checks report as errors; `None` if more would be needed.
 fn valid(mut workflow: Workflow) -> Option<Rules> {
     for _ in 0..40 {
         let findings = match Rules::new(project(workflow.clone()), org()) {
@@ -104,8 +104,8 @@ fn valid(mut workflow: Workflow) -> Option<Rules> {
     None
 }
 
-/// Returns whether the task could have gone there, said without the engine's routing: what leads back is counted, and only that;
-/// what is not counted goes on, stays, leaves a detour, or answers a rejection.
+/// Returns whether the passage is legal, computed without the engine's routing: exactly the backward routes are counted. A passage
+/// that is not counted goes on, stays, leaves a detour, or answers a rejection.
 fn legal(workflow: &Workflow, before: &[Visit], visit: &Visit) -> bool {
     let (index, gate) = workflow.gate(&visit.gate).unwrap();
     let Some(Destination::Gate(to)) = &visit.to else { return true };
@@ -144,7 +144,7 @@ proptest! {
                 let workplace = Workplace::of(&rules, &task).unwrap();
                 let outcomes: Vec<Outcome> =
                     workplace.outcomes(&rules).into_iter().filter(|outcome| *outcome != Outcome::Blocked).collect();
-                // Whoever wants to keep a task going for ever always sends it back.
+                // A stubborn agent keeps a task going for ever: it always sends the task back.
                 let back = |outcome: &&Outcome| preview(&rules, &task, outcome).is_some_and(|way| way.retry.is_some());
                 let back = outcomes.iter().find(back).filter(|_| stubborn);
                 let pick = usize::from(picks[steps % picks.len()]) + steps / picks.len();

@@ -10,7 +10,7 @@ use crate::rules::signing::is_valid_signature;
 use crate::rules::tests::world::*;
 use crate::rules::*;
 
-/// What lies between two strings of the wire.
+/// Returns the strings in the wire format.
 fn wire(parts: &[&[u8]]) -> Vec<u8> {
     parts
         .iter()
@@ -76,7 +76,7 @@ fn what_openssh_signs_holds() {
             key.kind()
         );
         assert!(!is_valid_signature(&signature, b""), "{}", key.kind());
-        // Whatever else is changed in it, it is none, or none of this text.
+        // After any change, it is not a signature, or not one of this text.
         let blob = BASE64_STANDARD.decode(made).unwrap();
         for at in 0..blob.len() {
             let mut other = blob.clone();
@@ -143,7 +143,7 @@ fn what_a_hardware_token_signs_holds() {
     ));
 }
 
-/// The rules of a project in which the architect signs, with one key or another.
+/// Returns the rules of a project in which the architect signs, with one of two keys.
 fn signing(name: &str, workflow: Workflow) -> Rules {
     let mut org = org();
     let known = org.all_agents().into_iter().cloned().map(|id| (id, Agent::default())).collect();
@@ -222,7 +222,7 @@ fn whoever_has_a_key_completes_nothing_without_it() {
         assert_eq!(flaw(&rules, &step.task, 1), None);
         assert!(matches!(explain(&rules, Some(&task), &step.task), StateChange::Act(_)));
     }
-    // Nobody else is asked for one.
+    // No other agent needs a signature.
     assert_eq!(flaw(&rules, &task, 0), None);
 }
 

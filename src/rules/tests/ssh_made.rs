@@ -2,7 +2,7 @@
 
 pub(crate) const TEXT: &str = "aof-completion: 1\nsummary: \"done\"\n";
 
-/// Keys, and what they signed.
+/// Keys, and their signatures.
 pub(crate) const MADE: &[(&str, &str)] = &[
     (
         "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDrGwTXlPu6BCAs/WbjSjtwBTL/ZF3EAOFL3allUTOAO",

@@ -1,11 +1,11 @@
-//! Agents for gates that are kept apart: the answer, and how much it may take.
+//! Agents for gates that are kept apart: the answer, and its bounds.
 
 use super::world::{gate, id, workflow};
 use crate::domain::{GateKind, Org, Role, Severity};
 use crate::rules::Finding;
 use crate::rules::validate::staffing::staffing;
 
-/// The same answer by trying all assignments.
+/// Computes the same answer by trying all assignments.
 fn can_staff(posts: &[(Vec<usize>, Vec<usize>)], chosen: &mut Vec<usize>) -> bool {
     let Some((agents, apart)) = posts.get(chosen.len()) else { return true };
     agents.iter().any(|agent| {
@@ -19,7 +19,7 @@ fn can_staff(posts: &[(Vec<usize>, Vec<usize>)], chosen: &mut Vec<usize>) -> boo
     })
 }
 
-/// A number below `limit`, always the same ones in the same order.
+/// Returns a number below `limit`: the same ones in the same order every time.
 fn random(seed: &mut u64, limit: u64) -> usize {
     *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     usize::try_from((*seed >> 33) % limit).unwrap()
@@ -77,7 +77,7 @@ fn twelve_gates_and_thirty_agents_are_always_checked() {
         let codes: Vec<&str> = checked(&posts).iter().map(|own| own.code).collect();
         assert!(!codes.contains(&"staffing_not_checked"));
     }
-    // Eleven for twelve, each of whom lacks one role, so that none are alike.
+    // Eleven agents for twelve gates, each of whom lacks one role, so that no two are alike.
     let all = |most: usize| {
         let agents = move |post| (0..most).filter(|agent| agent % 12 != post).collect();
         (0..12).map(|post| (agents(post), (0..post).collect())).collect::<Vec<_>>()

@@ -1,4 +1,4 @@
-//! What completions hand on, and verdicts that stand in texts.
+//! Outputs of completions, and verdicts in texts.
 
 use serde_json::json;
 
@@ -59,7 +59,7 @@ fn tell(
     change(&mut completion);
     let minute = 10 * (i64::try_from(task.history.len()).unwrap() + 1);
     let step = step(rules, task, &Act::Complete(completion), minute)?;
-    // Whatever was read from a text, the history alone says again how it came.
+    // The history alone must explain the step, although values were read from a text.
     assert!(
         matches!(explain(rules, Some(task), &step.task), StateChange::Act(_)),
         "{:?}",
@@ -178,7 +178,7 @@ fn outputs_are_what_the_gate_declares() {
     };
     assert_eq!(only(json!({"pr_url": "x".repeat(70)})), "output_too_large");
     assert_eq!(only(json!({"pr_url": "x", "repo": "z"})), "protected_output");
-    // Who is blocked has nothing to hand on yet.
+    // A blocked agent has no outputs yet.
     tell(&rules, &task, "agent-7", |said| {
         said.content.outcome = Some("blocked".into());
         said.content.blockers = Some(vec!["no access to the repository".into()]);
@@ -204,7 +204,7 @@ fn the_status_is_the_outcome_and_is_not_kept() {
     }
     assert_eq!(say(Some("approved"), "needs_fixes").unwrap_err().code(), "contradictory_status");
     assert_eq!(say(None, "aproved").unwrap_err().code(), "invalid_outcome");
-    // A gate with a signal reads an outcome that nobody gave from the text: here there is none, and silence sends it back.
+    // A gate with a signal reads an omitted outcome from the text: here there is none, which sends the task back.
     let variant =
         tell(&rules, &task, "agent-3", |said| said.content.outcome = Some("needs_fixes".into()))
             .unwrap_err();
@@ -249,7 +249,7 @@ fn a_verdict_is_read_from_the_text() {
     assert_eq!(review.blockers, ["no tests for logout", "typo"]);
     assert!(review.notes.as_ref().unwrap().starts_with("> DECISION: approved"));
 
-    // Nothing is a rejection: but this gate wants comments with it.
+    // A missing verdict is a rejection, but this gate needs comments for one.
     assert_eq!(write("Fine.").unwrap_err().code(), "invalid_outputs");
     let step = write("COMMENTS: what is this?\nDECISION: dunno").unwrap();
     assert_eq!(step.task.history.last().unwrap().retry, Some(1));
@@ -282,7 +282,7 @@ fn silence_uses_up_a_retry_and_a_contradiction_is_refused() {
         said.content.body = Some("`<gate>FAIL</gate>` <gate>PASS</gate>".into());
     });
     assert_eq!(stands(&agreed.unwrap().task), "complete");
-    // A summary that would say something else once the text is gone.
+    // The summary would mean another verdict without the text.
     let summed = tell(&rules, &task, "agent-5", |said| {
         said.content.outcome = None;
         said.content.summary = Some("<gate>PASS</gate>".into());

@@ -1,4 +1,4 @@
-//! Routes of a gate's own: decisions, ways back and their bounds, detours, gates that decide by themselves.
+//! A gate's own routes: decisions, ways back and their bounds, detours, gates that decide by themselves.
 
 use crate::domain::*;
 use crate::rules::tests::world::*;
@@ -527,7 +527,7 @@ fn every_mistake_in_routes_is_found() {
     assert!(codes(compound()).is_empty());
     assert_eq!(route(2, 1, "wrok"), ["unknown_gate"]);
     assert_eq!(route(2, 1, "review"), ["self_loop"]);
-    // Without `approved` nothing goes on: the gate behind is not reached, and from none is there a way out.
+    // Without `approved` no route goes on: the gate after it is unreachable, and no other gate has a way out.
     assert_eq!(route(2, 0, "work"), ["no_way_out", "no_way_out", "no_way_out", "unreachable_gate"]);
     assert_eq!(change(&|flow| flow.gates[3].exits.max_retries = Some(1)), ["dead_field"]);
     assert_eq!(

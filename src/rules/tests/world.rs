@@ -1,4 +1,4 @@
-//! Workflows, people and tasks to try the rules on.
+//! Workflows, people and tasks for the tests of the rules.
 
 use crate::domain::CompletionContent;
 use crate::domain::*;
@@ -87,7 +87,7 @@ pub(crate) fn org() -> Org {
     }
 }
 
-/// implement -> review (may reject) -> audit (tagged `security`, nobody there) -> test (unless `skip-qa`) -> approve (people)
+/// implement -> review (may reject) -> audit (tagged `security`, without agents) -> test (unless `skip-qa`) -> approve (people)
 pub(crate) fn sdlc() -> Workflow {
     workflow(vec![
         gate("implement", "backend"),
@@ -177,7 +177,7 @@ pub(crate) fn completion(agent: &str, outcome: &str) -> Completion {
     }
 }
 
-/// Completes the open visit with an id of its own.
+/// Completes the open visit with its own completion id.
 pub(crate) fn say(
     rules: &Rules,
     task: &Task,
@@ -207,7 +207,7 @@ pub(crate) fn fork(name: &str, join: JoinStrategy, branches: Vec<Branch>) -> Gat
     Gate { kind: GateKind::Fork(Fork { branches, join }), ..gate(name, "backend") }
 }
 
-/// Says an outcome at a branch of the open fork.
+/// Completes a branch of the open fork.
 pub(crate) fn say_at(
     rules: &Rules,
     task: &Task,

@@ -43,7 +43,7 @@ impl Transition<'_> {
         Ok(WorkflowStep::silent(after).into())
     }
 
-    /// Assigns the task, or a branch of it, to an agent, whoever holds it now.
+    /// Assigns the task, or a branch of it, to an agent, even if another agent holds it.
     pub(crate) fn assign(
         &self,
         by: &Actor,
@@ -53,7 +53,7 @@ impl Transition<'_> {
         let open = self.open()?;
         self.permit(by, Permission::Assign, branch)?;
         self.known_branch(open, branch)?;
-        // The branch is determined as if nobody held any; then only that one is taken from its holder.
+        // The branch is determined as if there were no claims; then only that branch is taken from its holder.
         let meant = Ticket { branch: branch.cloned(), ..self.task.ticket() };
         let branch =
             fork::find_branch(self.rules, &without_agents(self.task, None), &meant, agent)?;
@@ -116,7 +116,7 @@ impl Transition<'_> {
         Refusal::NotClaimed { task: self.task.id.clone() }
     }
 
-    /// Returns the claimed branch to release: the named one, else the only one that the actor may release.
+    /// Returns the claimed branch to release: the named one, otherwise the only one that the actor may release.
     fn claimed_branch<'o>(
         &self,
         open: &'o OpenVisit,
@@ -140,7 +140,7 @@ impl Transition<'_> {
         }
     }
 
-    /// A person may end any claim, an agent its own.
+    /// Refuses an actor that may not end the claim. A person may end any claim, an agent its own.
     fn may_release(
         &self,
         by: &Actor,
@@ -175,7 +175,7 @@ pub(crate) fn set_holder(task: &mut Task, branch: Option<&GateId>, agent: Option
     }
 }
 
-/// Returns the task as if nobody had claimed it, or that branch of it.
+/// Returns the task without claims, or without the claim of that branch.
 fn without_agents(task: &Task, branch: Option<&GateId>) -> Task {
     let mut free = task.clone();
     free.routing.agent.take_if(|_| branch.is_none());
@@ -188,9 +188,9 @@ fn without_agents(task: &Task, branch: Option<&GateId>) -> Task {
 /// A kind of time limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Limit {
-    /// The time that a visit may take.
+    /// The time limit of a visit.
     Timeout,
-    /// A claim that nobody renewed.
+    /// The time limit of a claim that is not renewed.
     Lease,
 }
 
@@ -199,28 +199,28 @@ pub enum Limit {
 pub struct Deadline {
     pub at: Timestamp,
     pub limit: Limit,
-    /// The branch, where the task stands at a fork.
+    /// The branch, if the task is at a fork.
     pub branch: Option<GateId>,
 }
 
 /// The data of an open visit or branch that time limits depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stay<'a> {
-    /// When it began, or was last unblocked.
+    /// The time when it began, or was last unblocked.
     pub since: Timestamp,
     pub agent: Option<&'a AgentId>,
-    /// When it was claimed, or the claim last renewed.
+    /// The time of the claim, or of its last renewal.
     pub claimed: Option<Timestamp>,
-    /// Whether its time limit has ended already, or it was escalated.
+    /// True if its time limit has ended already, or it was escalated.
     pub timer_spent: bool,
 }
 
 /// The time limits of a gate or a branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TimeLimits {
-    /// How long a visit may take.
+    /// The time limit of a visit.
     pub timeout: Option<Period>,
-    /// How long a claim lasts.
+    /// The time that a claim lasts.
     pub lease: Option<Period>,
 }
 
@@ -354,12 +354,12 @@ impl Transition<'_> {
     }
 }
 
-/// Why a visit belongs to another role than its gate's.
+/// The reason why a visit belongs to another role than its gate's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Escalation {
     /// The role that stepped in.
     pub role: RoleId,
-    /// Who had the visit, or sent the task back too often.
+    /// The agent that had the visit, or that sent the task back too often.
     pub from: Option<AgentId>,
     pub from_role: Option<RoleId>,
     pub since: Timestamp,
@@ -379,7 +379,7 @@ impl fmt::Display for Escalation {
     }
 }
 
-/// Returns why the open visit, or a branch of it, was escalated.
+/// Returns the reason why the open visit, or a branch of it, was escalated.
 pub fn escalation(task: &Task, branch: Option<&GateId>) -> Option<Escalation> {
     let open = task.gate.as_ref()?;
     let own = branch.and_then(|id| open.branch(id)).and_then(|own| own.escalated.as_ref());

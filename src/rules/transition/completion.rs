@@ -108,7 +108,7 @@ pub(crate) fn pass(transition: &Transition<'_>) -> Result<WorkflowStep, Refusal>
         let (holds, met) = route::judgement(rules, workflow, gate, task);
         trouble = met;
         let when = gate.when.as_deref().unwrap_or_default();
-        // Neither way is right where nobody knows which.
+        // If the condition is unknown, either route could be wrong.
         if let Some(trouble) = trouble.first_mut() {
             trouble.action = TroubleAction::Block;
             let what = format!("The condition cannot be evaluated: {}: {when}", trouble.error);
@@ -234,7 +234,7 @@ fn entry(
     stamp: Stamp,
     outcome: Outcome,
 ) -> Visit {
-    // The outcome was resolved, the text becomes the task's, and the fields became outputs.
+    // The outcome was resolved, the text goes into the task's body, and the fields became outputs.
     let CompletionContent {
         outcome: _,
         summary,
@@ -338,13 +338,13 @@ fn check_content(outcome: &Outcome, content: &CompletionContent) -> Result<(), R
     within("body", length(&content.body), BODY_LIMIT)
 }
 
-/// Words that by themselves name nothing that could be fixed.
+/// Words that name nothing to fix by themselves.
 const EMPTY_WORDS: &str = "a again all and bad better broken change changes doesnt done enough fix fixes fixing good \
      great improve improvement improvements incomplete is issue issues it looks more much need needed needs nice no not \
      ok please poor problem problems quality redo required review rework some something stuff the this to todo very \
      work working works wrong";
 
-/// Returns the vague blockers: every word of them fits any work.
+/// Returns the vague blockers: all their words could be about any work.
 pub(crate) fn vague(blockers: &[String]) -> Vec<String> {
     blockers.iter().filter(|blocker| is_vague(blocker)).cloned().collect()
 }
@@ -375,7 +375,7 @@ pub(crate) fn interpret(
     let mut completion = given.clone();
     let is_document = take_fields(workplace, &mut completion)?;
     completion.content.outcome = take_outcome_word(workplace, &mut completion)?;
-    // The first line of a text is its summary; a document without text has one made of what it says.
+    // The first line of a text is its summary; a document without text gets one from its content.
     let front = given.content.fields.as_ref().filter(|_| !is_document).map_or(0, |own| own.length);
     if completion.content.summary.is_none() {
         completion.content.summary =
@@ -458,7 +458,7 @@ fn take_outcome_word(
         serde_json::Value::String(word) => word,
         other => other.to_string(),
     });
-    // `_` stands for the only way out there is.
+    // `_` stands for the only way out.
     let status = status.filter(|status| status != "_" || workplace.judges()).map(|status| {
         let suspends = status.eq_ignore_ascii_case(SUSPEND);
         if suspends { Outcome::Blocked.to_string() } else { status }

@@ -1,6 +1,6 @@
-//! The one way a task changes: (rules, task, act, now) -> decision or refusal.
+//! The only way to change a task: (rules, task, act, now) -> decision or refusal.
 //!
-//! Here are also the acts besides completions and claims: open, hold, unblock, cancel, reopen, override.
+//! This module also has the acts besides completions and claims: open, hold, unblock, cancel, reopen, override.
 
 use super::completion::{check_reason, check_text_agrees, complete, pass, passes_by_itself};
 use super::fold::{self, arrive, not_looping, resume};
@@ -107,7 +107,7 @@ impl Transition<'_> {
             return Err(Refusal::NoGateApplies { workflow: workflow.name.to_string() });
         };
         let mut after = task.clone();
-        // A hand-made file may have a time of creation in the future.
+        // A hand-made file may have a creation time in the future.
         after.created = task.created.min(now);
         after.status = Status::Ready;
         after.updated = now;
@@ -163,14 +163,14 @@ impl Transition<'_> {
         self.known_branch(open, branch)?;
         let waits = on_hold || counting.iter().any(is_blocked);
         if !waits && passes_by_itself(rules, task) {
-            // The rules removed the branches that were waited for: join the existing verdicts.
+            // The rules removed the branches that the fork waited for: join the existing verdicts.
             return pass(self);
         }
         if !waits && (task.status != Status::Blocked || branch.is_some()) {
             return Err(Refusal::NotBlocked { task: task.id.clone(), status: task.status });
         }
         if not_looping(rules, task).is_err() {
-            // The loop count starts anew, which the history must record: as an override to the same gate.
+            // The loop count restarts, which the history must record: as an override to the same gate.
             let reason = reason.ok_or(Refusal::MissingReason { act: "unblock" })?;
             return self.moved(Ending::Override, by, &open.current, reason);
         }
@@ -204,7 +204,7 @@ impl Transition<'_> {
         Ok(WorkflowStep { events, ..WorkflowStep::silent(after) })
     }
 
-    /// Holds the task, whoever works on it: nothing can be completed until a person unblocks it.
+    /// Holds the task, even if an agent works on it: nothing can be completed until a person unblocks it.
     pub(crate) fn hold(&self, by: &Actor, reason: &str) -> Result<WorkflowStep, Refusal> {
         let open = self.open()?;
         self.permit(by, Permission::Hold, None)?;
@@ -267,7 +267,7 @@ impl Transition<'_> {
             let known = workflow.gates.iter().map(|gate| gate.id.clone()).collect();
             return Err(Refusal::UnknownGate { given: to.clone(), known });
         }
-        // A finished task has no open visit: a reopened one begins where and when it is reopened.
+        // A finished task has no open visit: a reopened one begins at the gate and the time of the reopening.
         let from = task.gate.clone().unwrap_or_else(|| {
             let last = task.history.last().map_or(to, |visit| &visit.gate);
             OpenVisit::at(last.clone(), self.now.max(task.latest()), task.history.len())

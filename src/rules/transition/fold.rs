@@ -1,6 +1,6 @@
 //! The fold of a history: each entry ends a visit and opens the next.
 //!
-//! This is the only place that moves a task. What an entry alone cannot tell (the next gate's role has no agents) is added by
+//! This is the only place that moves a task. Facts that are not in the entry (the next gate's role has no agents) are added by
 //! `hold_if_stuck`, from the rules.
 
 use crate::domain::{
@@ -49,7 +49,7 @@ pub(crate) fn apply(rules: &Rules, task: &mut Task, visit: Visit) {
         }
         _ => None,
     };
-    // A task that cannot begin another round is told why by `hold_if_stuck`.
+    // If a task cannot begin another round, `hold_if_stuck` sets its blockers.
     let is_asked = visit.gate_outcome() != Some(&Outcome::Complete);
     task.history.push(visit);
     if task.status == Status::Blocked && is_asked {
@@ -106,7 +106,7 @@ fn close(task: &mut Task) {
     task.review = None;
 }
 
-/// Blocks a task that cannot go on by itself: it was sent back too often, or nobody is in the role. Returns what to tell.
+/// Blocks a task that cannot go on by itself: it was sent back too often, or its role has no agents. Returns the events of that.
 pub(crate) fn hold_if_stuck(rules: &Rules, task: &mut Task) -> Vec<Event> {
     let Some(open) = task.gate.clone() else { return Vec::new() };
     let mut events = Vec::new();
@@ -150,7 +150,7 @@ pub(crate) fn hold_if_stuck(rules: &Rules, task: &mut Task) -> Vec<Event> {
     events
 }
 
-/// Returns which gate sent the task back to its gate, and how often, if that exceeded the limit and is unanswered.
+/// Returns the gate that sent the task back to its gate, and the number of returns, if that exceeded the limit and is unanswered.
 pub(crate) fn exhausted(rules: &Rules, task: &Task) -> Option<(GateId, u32)> {
     let last = task.history.iter().rfind(|visit| visit.outcome != Ending::Moved)?;
     let count = last.retry.filter(|_| last.escalated_to.is_none())?;

@@ -1,4 +1,4 @@
-//! What must hold before a task passes its gate: `waitFor: children`, `check: tests` and `check: checklist`.
+//! The requirements of a gate before a task passes it: `waitFor: children`, `check: tests` and `check: checklist`.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub fn is_over(status: Status) -> bool {
     matches!(status, Status::Complete | Status::Cancelled)
 }
 
-/// Returns whether the entry leads on from its gate. A task that is blocked, sent back, failed or called off does not pass it.
+/// Returns whether the entry leads on from its gate. A task that is blocked, sent back, failed or cancelled does not pass it.
 pub(crate) fn leads_on(workflow: &Workflow, index: usize, entry: &Visit) -> bool {
     let judged = match &entry.outcome {
         Ending::Completed(outcome) => {
@@ -32,7 +32,7 @@ pub(crate) fn leads_on(workflow: &Workflow, index: usize, entry: &Visit) -> bool
     };
     let is_forward = match &entry.to {
         Some(Destination::End) => true,
-        // The next item of a loop and the next round are on too.
+        // The next item of a loop and the next round also lead on.
         Some(Destination::Gate(to)) => {
             let in_loop = entry.to_item.is_some() && entry.retry.is_none() && !entry.stays();
             !is_backward(workflow, index, to) || in_loop || entry.round.is_some()
@@ -47,7 +47,7 @@ pub(crate) fn counts_children(workflow: &Workflow, index: usize, entry: &Visit) 
     workflow.gates[index].wait_for == Some(WaitFor::Children) && leads_on(workflow, index, entry)
 }
 
-/// Returns what the checks of the gate found that an entry passes; it keeps nothing else.
+/// Returns the check results that an entry keeps: those of the gate's own checks, if it passes the gate.
 pub(crate) fn counted_checks(
     workflow: &Workflow,
     index: usize,
@@ -64,7 +64,7 @@ pub(crate) fn counted_checks(
     }
 }
 
-/// Refuses an entry that passes a gate whose checks have not run, or have found something wrong.
+/// Refuses an entry that passes a gate whose checks have not run, or have found faults.
 pub(crate) fn check_results(
     workflow: &Workflow,
     index: usize,
@@ -108,7 +108,7 @@ pub(crate) fn check_children(task: &Task, entry: &Visit) -> Result<(), Refusal> 
     Err(Refusal::ChildrenOpen { task: task.id.clone(), gate: entry.gate.clone(), children })
 }
 
-/// Returns the children that are not over.
+/// Returns the children that have not ended.
 fn open_children(children: &BTreeMap<TaskId, Status>) -> Vec<(TaskId, Status)> {
     let open = children.iter().filter(|(_, status)| !is_over(**status));
     open.map(|(child, status)| (child.clone(), *status)).collect()

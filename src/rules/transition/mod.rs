@@ -1,4 +1,4 @@
-//! How a task changes: completions, claims, timeouts, actions of people, rule changes.
+//! The changes of a task: completions, claims, timeouts, actions of people, rule changes.
 
 pub(crate) mod claims;
 pub(crate) mod completion;

@@ -1,5 +1,5 @@
-//! Refuses completions without a ticket that cannot mean the open visit. Only new completions are checked: a replay cannot, since an
-//! entry does not record how its visit was named.
+//! Refuses completions without a ticket that cannot mean the open visit. Only new completions are checked: a replay cannot, since
+//! an entry does not record the form in which its completion named the visit.
 
 use crate::domain::{
     AgentId, Destination, Ending, GateId, HandOut, Outcome, RoleId, Task, Ticket, Visit,
@@ -8,9 +8,9 @@ use crate::rules::refusal::Refusal;
 use crate::rules::routing::workplace::Workplace;
 use crate::rules::workflow::rules::Rules;
 
-/// Refuses a completion that repeats the last completion of the task, by the same agent with the same outcome, if that led to another
-/// gate: it would pass a second gate by mistake. It is allowed if the agent has claimed the task, or the task was unblocked or moved
-/// since. A task that aof handed out may be unknown to the agent yet.
+/// Refuses a completion that repeats the last completion of the task, by the same agent with the same outcome, if that led to
+/// another gate: it would pass a second gate by mistake. It is allowed if the agent has claimed the task, or the task was unblocked
+/// or moved since. A claim by hand-out does not count, since the agent may not know of it yet.
 pub fn refuse_repeated(
     rules: &Rules,
     task: &Task,

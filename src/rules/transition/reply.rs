@@ -1,4 +1,4 @@
-//! Reads a reply: its fields that are none of a completion's own, and its text where the gate has a signal.
+//! Reads a reply: its fields that a completion does not define, and its text if the gate has a signal.
 
 use serde_json::json;
 
@@ -21,11 +21,11 @@ const NOTES_LIMIT: usize = 4 * 1024;
 /// The summary for a text without content.
 const SILENCE: &str = "Handed in nothing that could be read";
 
-/// The blocker for work that is suspended with no word.
+/// The blocker for work that was suspended without a reason.
 const NO_REASON: &str = "Suspended without a reason";
 
-/// Makes outputs of the completion's other fields, if the gate asks for them, and removes them from its text. Returns whether it
-/// did. Else they are text, as far as they are in one; fields of a file that nobody asks for are refused.
+/// Turns the completion's other fields into outputs, if the gate asks for them, and removes them from its text. Returns whether it
+/// did. Otherwise they remain text if they are part of one; unknown fields of other replies are refused.
 pub(crate) fn take_fields(
     workplace: &Workplace<'_>,
     completion: &mut Completion,
@@ -88,7 +88,7 @@ pub(crate) fn take_fields(
     for (name, value) in fields {
         let text = value.as_str().map(str::to_owned);
         match name.as_str() {
-            // The signal reads it.
+            // The signal reads this field.
             name if reads_status && name == key => {}
             _ if is_declared(&&name) || name == STATUS => {
                 completion.content.outputs.entry(name).or_insert(value);
@@ -122,13 +122,13 @@ pub(crate) fn take_fields(
     Ok(true)
 }
 
-/// Returns what a verdict is read from.
+/// Returns the text for the verdict: the body, otherwise the summary.
 pub(crate) fn text(completion: &Completion) -> &str {
     let texts = [&completion.content.body, &completion.content.summary];
     texts.into_iter().flatten().find(|text| !text.trim().is_empty()).map_or("", String::as_str)
 }
 
-/// Reads the text as the gate does.
+/// Reads the text by the gate's rules.
 pub(crate) fn reading(
     workplace: &Workplace<'_>,
     signal: &Signal,
@@ -147,7 +147,7 @@ pub(crate) fn verdict(
     outcome(signal, &workplace.gate.possible(), &reading.verdict)
 }
 
-/// Returns what a text has instead of a valid verdict.
+/// Returns the text that is there instead of a valid verdict.
 fn text_instead(signal: &Signal, reading: TextVerdict) -> Option<String> {
     let tagged = |word: &str| match &signal.mark {
         Mark::Tag { tag, .. } => format!("<{tag}>{word}</{tag}>"),
@@ -182,7 +182,7 @@ pub(crate) fn fill_from_text(
             if let Some(shape) = declared.filter(|_| !completion.content.outputs.contains_key(name))
             {
                 let value = from_text(shape, value);
-                // Who could not do the work is not asked for faultless values: the text stays.
+                // An agent that could not do the work need not give faultless values: the text stays.
                 if outcome.judges() || judge_value(shape, &value).is_empty() {
                     completion.content.outputs.insert(name.clone(), value);
                 }

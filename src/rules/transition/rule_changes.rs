@@ -1,7 +1,7 @@
-//! Changed rules: what happens to a task at a gate that has changed.
+//! Changed rules: their effect on a task at a gate that has changed.
 //!
-//! If the gate is gone or of another kind, the visit ends with an entry of its own, and the task goes to the nearest gate on the
-//! way by which it came. Another role, or other members of it, add no entry. A holder keeps the task while the rules allow it.
+//! If the gate is gone or of another kind, the visit ends with its own entry, and the task returns to the nearest gate on the way
+//! by which it came. A change of role, or of its members, adds no entry. A holder keeps the task while the rules allow it.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -71,7 +71,7 @@ impl Transition<'_> {
         let was_blocked = self.task.status == Status::Blocked;
         let now = self.now.max(self.task.updated);
         after.updated = now;
-        // Limits stand still while a task is blocked.
+        // Time limits are suspended while a task is blocked.
         if was_blocked && after.status != Status::Blocked {
             after.gate.as_mut().into_iter().for_each(|open| open.resumed = Some(now));
         }
@@ -88,11 +88,11 @@ impl Transition<'_> {
     }
 }
 
-/// What the rules removed.
+/// The part that the rules removed.
 enum LostPlace {
     /// The gate.
     Gate,
-    /// The kind that the gate had; the text tells what it does now.
+    /// The kind that the gate had; the text describes its present effect.
     Kind(&'static str),
 }
 
@@ -121,8 +121,8 @@ fn find_lost_place(
     }
 }
 
-/// Returns the gate to go back to: the nearest one on the forward way by which the task first came to the removed gate; else the
-/// first gate.
+/// Returns the gate to return to: the nearest one on the forward way by which the task first reached the removed gate, otherwise
+/// the first gate.
 fn nearest_gate(
     rules: &Rules,
     workflow: &Workflow,
@@ -145,14 +145,14 @@ fn nearest_gate(
     trouble.extend(passage.trouble);
     match passage.to {
         Destination::Gate(gate) => gate,
-        // If no gate applies any more, a person has to decide at the first one.
+        // If no gate applies any longer, a person must decide at the first one.
         Destination::End | Destination::Cancelled | Destination::Fail => {
             graph::first(workflow).id.clone()
         }
     }
 }
 
-/// Returns the gate from which the task first came to this one by a forward route. Overrides and backward routes do not tell the
+/// Returns the gate from which the task first came to this one by a forward route. Overrides and backward routes do not show the
 /// order of gates.
 fn came_from<'h>(history: &'h [Visit], gate: &GateId) -> Option<&'h GateId> {
     let first = history.iter().position(|visit| visit.gate == *gate).unwrap_or(history.len());
@@ -297,7 +297,7 @@ pub(crate) fn depend(
     let task = transition.task;
     let open = transition.open()?;
     let known = lost_dependencies(task);
-    // A blocker of the same text from a completion blocks already.
+    // A completion's blocker with the same text already blocks the task.
     let said =
         |lost: &&LostDependency| !known.contains(lost) && task.blockers.contains(&lost.to_string());
     let depends = |lost: &&LostDependency| task.depends_on.contains(lost.task());

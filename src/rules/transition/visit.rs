@@ -97,7 +97,7 @@ impl<'a> Transition<'a> {
         }
     }
 
-    /// Refuses an agent that neither org.yaml permits the act nor holds the task or branch. People may always act.
+    /// Refuses an agent that org.yaml does not permit the act, unless it holds the task or branch. People may always act.
     pub(crate) fn permit(
         &self,
         by: &Actor,
@@ -110,7 +110,7 @@ impl<'a> Transition<'a> {
             None => self.task.routing.agent.as_ref(),
         };
         let allowed = self.rules.org.agent(agent).is_some_and(|known| known.may.contains(&act));
-        // An override passes gates that others decide at, so that holding a task is not enough for it.
+        // An override skips gates at which other agents decide, so that holding a task is not enough for it.
         if allowed || holder == Some(agent) && act != Permission::Override {
             return Ok(());
         }
@@ -147,7 +147,7 @@ impl<'a> Transition<'a> {
     }
 }
 
-/// Returns whether the agent may do that to the task: by org.yaml, or as its holder.
+/// Returns whether the agent may do the act: by org.yaml, or as the task's holder.
 pub fn is_permitted(rules: &Rules, task: &Task, agent: &AgentId, act: Permission) -> bool {
     let transition = Transition { rules, task, now: task.updated };
     transition.permit(&Actor::Agent(agent.clone()), act, None).is_ok()
@@ -166,7 +166,7 @@ pub fn check_ticket(task: &Task, ticket: &Ticket, agent: Option<&AgentId>) -> Re
     }
 }
 
-/// Returns an entry with nothing but the visit and its ending.
+/// Returns an entry with only the visit and its ending.
 pub(crate) fn blank(open: &OpenVisit, outcome: Ending) -> Visit {
     Visit {
         gate: open.current.clone(),

@@ -1,4 +1,4 @@
-//! Everything that can be wrong with a project's rules beyond their shape, found in one go.
+//! Checks a project's rules beyond their shape, and finds all faults in one go.
 
 use std::ops::Range;
 
@@ -9,14 +9,14 @@ use crate::domain::{
 use crate::rules::condition::ConditionFault;
 use crate::rules::workflow::rules::{Conditions, Rules, workflow_hash};
 
-/// How many gates a workflow may have: more than people can follow, and few enough to check every way between them.
+/// The most gates of a workflow: more than people can follow, and few enough to check every way between them.
 const MOST_GATES: usize = 1_000;
 
-/// How many branches a fork may have: each is told, and stands in the task's file as long as the fork is open.
+/// The most branches of a fork: each is listed, and is in the task's file as long as the fork is open.
 const MOST_BRANCHES: usize = 100;
 
 impl Rules {
-    /// Checks and compiles the rules. Returns them with what is worth saying about them, or everything that is wrong.
+    /// Checks and compiles the rules. Returns them with the warnings and notes about them, or fails with all findings.
     pub fn new(project: Project, org: Org) -> Result<(Self, Vec<Finding>), Vec<Finding>> {
         let mut conditions = Conditions::default();
         let findings = check(&project, &org, &mut conditions);
@@ -29,7 +29,7 @@ impl Rules {
     }
 }
 
-/// Returns all there is to say about the rules, and puts the conditions that compile into `conditions`.
+/// Returns all findings about the rules, and puts the conditions that compile into `conditions`.
 fn check(project: &Project, org: &Org, conditions: &mut Conditions) -> Vec<Finding> {
     let mut findings = Vec::new();
     if project.workflow(&project.default_workflow).is_none() {
@@ -100,7 +100,7 @@ impl RuleChecker<'_> {
         self.reach();
     }
 
-    /// Checks the exits of a fork and all that its branches are, each of them as a gate.
+    /// Checks the exits of a fork, and each of its branches as a gate.
     fn fork(&mut self, fork: &Fork) {
         let (gate, branches) = (self.gate, &fork.branches);
         if branches.len() < 2 {
@@ -133,7 +133,7 @@ impl RuleChecker<'_> {
         (self.branch, self.gate) = (None, gate);
     }
 
-    /// Says if there is more than can be checked; then nothing else is looked at.
+    /// Reports a workflow that is too large to check; nothing else of it is then checked.
     fn is_too_large(&mut self) -> bool {
         let before = self.findings.len();
         let workflow = self.workflow;
@@ -162,7 +162,7 @@ impl RuleChecker<'_> {
         self.findings.len() > before
     }
 
-    /// Who may see the workflow must be somebody.
+    /// Checks that `visibleTo` names known roles and agents.
     fn visibility(&mut self) {
         let org = self.org;
         let roles = org.roles.iter().map(|(role, _)| role.as_str());
@@ -179,17 +179,17 @@ impl RuleChecker<'_> {
     }
 }
 
-/// Something to say about the rules.
+/// A finding about the rules.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
     pub severity: Severity,
-    /// What kind it is: stable, for JSON.
+    /// The kind of the finding: stable, for JSON.
     pub code: &'static str,
     pub at: ConfigPlace,
-    /// The bytes within a text that are meant, where it is one.
+    /// The range of bytes within a text, if the place is one.
     pub range: Option<Range<usize>>,
     pub message: String,
-    /// What to do about it.
+    /// The fix.
     pub help: Option<String>,
 }
 
@@ -206,16 +206,16 @@ impl Finding {
     }
 }
 
-/// The checks of one workflow: each says what it finds about the gate or branch at hand.
+/// The checks of one workflow: each reports its findings about the current gate or branch.
 pub(crate) struct RuleChecker<'a> {
     pub(crate) project: &'a Project,
     pub(crate) org: &'a Org,
     pub(crate) workflow: &'a Workflow,
-    /// The place of the gate in the list.
+    /// The index of the gate in the list.
     pub(crate) index: usize,
     /// The gate, or the branch as a gate.
     pub(crate) gate: &'a Gate,
-    /// The place of the branch in its fork, where one is at hand.
+    /// The index of the branch in its fork, if the checks are about one.
     pub(crate) branch: Option<usize>,
     /// The conditions that compile.
     pub(crate) conditions: &'a mut Conditions,
@@ -289,7 +289,7 @@ impl RuleChecker<'_> {
         self.say(Severity::Error, code, self.place(Some(outcome), "to"), message, help);
     }
 
-    /// Reports what is wrong with the source of a condition.
+    /// Reports the faults in the source of a condition.
     pub(crate) fn condition_errors(&mut self, at: &ConfigPlace, faults: Vec<ConditionFault>) {
         self.findings.extend(faults.into_iter().map(|fault| Finding {
             severity: Severity::Error,
@@ -308,7 +308,7 @@ impl RuleChecker<'_> {
     }
 }
 
-/// Says everything there is to say about it.
+/// Reports all findings about org.yaml.
 fn check_org(project: &Project, org: &Org, findings: &mut Vec<Finding>) {
     for (id, own) in &org.roles {
         role(org, id, own, findings);
@@ -322,7 +322,7 @@ fn check_org(project: &Project, org: &Org, findings: &mut Vec<Finding>) {
     if project.name.is_none()
         && let Some((id, _)) = agents.find(|(_, agent)| !agent.signing_keys.is_empty())
     {
-        // What is signed names the project, so that a signature is good for no other one.
+        // The signed text names the project, so that a signature is not valid for another one.
         let message = "the project has no name, so what is signed here is signed for every project without one";
         findings.push(Finding::new(
             Severity::Warning,
@@ -408,7 +408,7 @@ fn shared(project: &Project, org: &Org, findings: &mut Vec<Finding>) {
     }
 }
 
-/// Says what is wrong with how the agent is started.
+/// Reports the faults in the settings for starting the agent.
 fn launch(org: &Org, id: &AgentId, launch: &Launch, findings: &mut Vec<Finding>) {
     let mut say = |severity, code, message: String, help: &str| {
         let at = ConfigPlace::Agent { agent: id.clone(), field: "run" };

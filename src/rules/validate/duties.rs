@@ -1,4 +1,4 @@
-//! What can be wrong with what a gate or a branch asks of whoever works there.
+//! Checks the duty of a gate or a branch.
 
 use super::checker::RuleChecker;
 use crate::domain::workflow::gate::Mark;
@@ -97,7 +97,7 @@ impl RuleChecker<'_> {
         self.org.role(role).is_some_and(|role| role.require_human)
     }
 
-    /// Returns whether there are agents in the role, and none is a person.
+    /// Returns whether the role has agents, but no person.
     fn lacks_people(&self, role: &RoleId) -> bool {
         let agents = self.org.role(role).map(|role| role.agents.as_slice()).unwrap_or_default();
         !agents.is_empty() && !agents.iter().any(AgentId::is_human)
@@ -193,7 +193,7 @@ impl RuleChecker<'_> {
 }
 
 impl RuleChecker<'_> {
-    /// Variants are for ways out, and every way out has one.
+    /// Checks the outputs: variants are for ways out, and every way out has one.
     pub(crate) fn outputs(&mut self, duty: &Duty) {
         let gate = self.gate;
         for (path, problem) in duty.outputs.shapes().flat_map(|shape| unsound(shape, "")) {
@@ -224,7 +224,7 @@ impl RuleChecker<'_> {
                 format!("gate `{id}` has no outcome `{status}` that this variant could be for");
             self.error("unknown_variant", "outputs", message, help);
         }
-        // Who sends a task back by default hands nothing on.
+        // A rejection by default has no outputs.
         for outcome in exits.iter().filter(|outcome| **outcome != Outcome::NeedsReview) {
             if duty.outputs.shape(outcome.as_str()).is_none() {
                 let message = format!("`outputs` does not say what comes with `{outcome}`");
@@ -236,7 +236,7 @@ impl RuleChecker<'_> {
         }
     }
 
-    /// A verdict must stand for an outcome that the gate has.
+    /// Checks the signal: a verdict must stand for an outcome that the gate has.
     pub(crate) fn signal(&mut self, signal: &Signal) {
         let gate = self.gate;
         let possible = gate.possible();
@@ -300,7 +300,7 @@ impl RuleChecker<'_> {
     }
 }
 
-/// Returns what is written as a value of a shape and does not fit it, with its place.
+/// Returns the values in a schema that do not fit their own shape, with their places.
 fn unsound(shape: &Shape, path: &str) -> Vec<(String, Problem)> {
     let bare = Shape { values: Vec::new(), ..shape.clone() };
     let written = shape.about.default.iter().chain(&shape.about.examples);

@@ -1,4 +1,4 @@
-//! What can be wrong with the ways out of a gate, a fork or a branch.
+//! Checks the ways out of a gate, a fork or a branch.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::domain::{
 use crate::rules::workflow::graph::{EdgeKind, edges, is_backward};
 
 impl RuleChecker<'_> {
-    /// Where `needs_review` leads by default.
+    /// Checks the default route of `needs_review`.
     pub(crate) fn rejection(&mut self) {
         let (gate, index) = (self.gate, self.index);
         let routed = gate.exits.route(&Outcome::NeedsReview).is_some();
@@ -53,7 +53,7 @@ impl RuleChecker<'_> {
         }
     }
 
-    /// Says so where the gate that a rejection goes to does not come before this one.
+    /// Reports a rejection to a gate that does not come before this one.
     fn way_back(&mut self, target: &GateId) {
         let workflow = self.workflow;
         let (code, message) = match workflow.gate(target) {
@@ -73,7 +73,7 @@ impl RuleChecker<'_> {
         self.error(code, "rejectTo", message, help);
     }
 
-    /// The routes that are written.
+    /// Checks the written routes.
     pub(crate) fn routes(&mut self) {
         let (gate, exits) = (self.gate, &self.gate.exits);
         for (outcome, route) in exits.written() {
@@ -170,7 +170,7 @@ impl RuleChecker<'_> {
         }
     }
 
-    /// A condition gate needs both answers, and no other.
+    /// Checks that a condition gate has routes for both answers, and no other.
     fn answers(&mut self) {
         let (gate, routes) = (self.gate, &self.gate.exits.routes);
         for answer in ["true", "false"] {
@@ -189,7 +189,7 @@ impl RuleChecker<'_> {
         }
     }
 
-    /// A brief may only say what outcomes mean that the gate has.
+    /// Checks that a brief only explains outcomes that the gate has.
     pub(crate) fn brief_outcomes(&mut self) {
         let gate = self.gate;
         let Some(duty) = gate.duty() else { return };
@@ -215,7 +215,7 @@ impl RuleChecker<'_> {
         }
     }
 
-    /// Says so where there is no such gate, and returns whether there is.
+    /// Returns whether the gate exists, and reports it if not.
     pub(crate) fn known_gate(
         &mut self,
         id: &GateId,
@@ -234,7 +234,7 @@ impl RuleChecker<'_> {
         false
     }
 
-    /// A fork has two outcomes, and sends back only what its branches reject.
+    /// Checks that a fork has no other than its two outcomes, and sends back only if its branches reject.
     pub(crate) fn fork_exits(&mut self) {
         let gate = self.gate;
         for (outcome, _) in gate.exits.written() {
@@ -257,7 +257,7 @@ impl RuleChecker<'_> {
         }
     }
 
-    /// A branch leads nowhere: its routes say what an outcome means for the fork.
+    /// Checks that the routes of a branch only set the effect of an outcome on the fork: a branch has no destinations.
     pub(crate) fn branch_exits(&mut self, branch: &Branch) {
         let (id, exits) = (branch.id(), &branch.gate().exits);
         let before = self.findings.len();
@@ -302,7 +302,7 @@ impl RuleChecker<'_> {
     }
 }
 
-/// Where tasks go from a gate: to gates, by their place in the list, or to an end.
+/// The ways from a gate: to gates, by their index in the list, or to an end.
 #[derive(Default, Clone)]
 struct GateExits {
     gates: BTreeSet<usize>,
@@ -315,10 +315,10 @@ impl RuleChecker<'_> {
         let places: BTreeMap<&GateId, usize> =
             gates.iter().enumerate().map(|(index, gate)| (&gate.id, index)).collect();
         if places.len() < gates.len() {
-            // Of gates with one name nobody can tell which is meant.
+            // If two gates have one name, references to it are ambiguous.
             return;
         }
-        // What leads from a gate, and what passes it over where its condition does not hold.
+        // The ways that lead from a gate, and those past it if its condition does not hold.
         let mut leads = vec![GateExits::default(); gates.len()];
         let mut passes = leads.clone();
         for edge in edges(self.workflow).iter().filter(|edge| edge.way != EdgeKind::Hold) {
@@ -365,7 +365,7 @@ impl RuleChecker<'_> {
         self.circles(leads.into_iter().map(|exits| exits.gates).collect());
     }
 
-    /// Gates that decide by themselves may not send a task round among themselves: nobody would be asked.
+    /// Reports circles of gates that decide by themselves: no agent would be asked.
     fn circles(&mut self, mut leads: Vec<BTreeSet<usize>>) {
         let gates = &self.workflow.gates;
         let alone = |index: &usize| match &gates[*index].kind {
@@ -392,7 +392,7 @@ impl RuleChecker<'_> {
     }
 }
 
-/// Adds everything that can be reached from what is in the set.
+/// Adds all elements that can be reached from the set.
 pub(super) fn spread<'a>(set: &mut BTreeSet<usize>, next: impl Fn(usize) -> &'a BTreeSet<usize>) {
     let mut open: Vec<usize> = set.iter().copied().collect();
     while let Some(index) = open.pop() {

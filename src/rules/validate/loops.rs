@@ -1,4 +1,4 @@
-//! What can be wrong with the loop of a gate, and with the rounds of a workflow.
+//! Checks the loop of a gate, and the rounds of a workflow.
 
 use super::checker::RuleChecker;
 use crate::domain::{ConfigPlace, Exhausted, ForEach, GateKind, Target, did_you_mean, listed};
@@ -26,7 +26,7 @@ impl RuleChecker<'_> {
         self.verification(each);
     }
 
-    /// Checks that somebody can hand on the list.
+    /// Checks that the list can be handed on.
     fn list(&mut self, each: &ForEach) {
         let mut path = each.path();
         let (Some(of), Some(name)) = (path.next(), path.next()) else { return };

@@ -1,4 +1,4 @@
-//! Everything that can be wrong with a project's rules.
+//! Checks of a project's rules.
 
 pub(crate) mod checker;
 pub(crate) mod duties;

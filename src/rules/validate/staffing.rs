@@ -1,5 +1,5 @@
-//! Checks that agents can be found for all gates that are kept apart from each other. The answer is exact: agent by agent, it finds
-//! which of these gates can be filled together.
+//! Checks that agents can be found for all gates that are kept apart from each other. The answer is exact: it computes, agent by
+//! agent, which of these gates can be filled together.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,9 +11,9 @@ use crate::domain::{
 };
 use crate::rules::workflow::graph::{edges, first};
 
-/// How many gates may be kept apart from each other, directly or by others, to be checked.
+/// The most gates that are checked together because they are kept apart, directly or by others.
 const MOST_POSTS: usize = 16;
-/// How many unions of gates are made for one answer: 12 gates and 30 agents need fewer, and they take less than 50 ms.
+/// The most unions of sets of gates for one answer: 12 gates and 30 agents need fewer, and take less than 50 ms.
 const BUDGET: usize = 10_000_000;
 
 /// A gate, or a branch of a fork, for which an agent must be found.
@@ -22,7 +22,7 @@ struct Post<'a> {
     id: &'a GateId,
     duty: &'a Duty,
     agents: Vec<&'a AgentId>,
-    /// True if every task that is completed came to it.
+    /// True if every completed task came to it.
     is_certain: bool,
 }
 
@@ -32,13 +32,14 @@ impl RuleChecker<'_> {
     }
 }
 
-/// Returns the gates of all workflows that nobody can complete, because whoever could must have worked at others before.
+/// Returns the gates of all workflows that no agent can complete, because every agent that could must have worked at others before.
 pub fn unstaffed(project: &Project, org: &Org) -> Vec<Finding> {
     let found = project.workflows.iter().flat_map(|workflow| staffing(workflow, org));
     found.filter(|finding| finding.severity == Severity::Warning).collect()
 }
 
-/// Returns such gates of a workflow; as a note, where it depends on the task or on sessions, or is not checked.
+/// Returns the gates of a workflow that no agent can complete; as a note, if that depends on the task or on sessions, or is not
+/// checked.
 pub(crate) fn staffing(workflow: &Workflow, org: &Org) -> Vec<Finding> {
     let duties = workflow.gates.iter().flat_map(|gate| {
         let branches = gate.fork().into_iter().flat_map(|fork| &fork.branches);
@@ -64,7 +65,7 @@ pub(crate) fn staffing(workflow: &Workflow, org: &Org) -> Vec<Finding> {
         if !pairs.iter().any(|(.., own)| *own == by) {
             continue;
         }
-        // Agents that must differ count as well where sessions must.
+        // Gates that need different agents also count among those that need different sessions.
         let mut apart = vec![BTreeSet::new(); posts.len()];
         for (one, other, own) in &pairs {
             if *own == Identity::Agent || *own == by {
@@ -85,7 +86,7 @@ pub(crate) fn staffing(workflow: &Workflow, org: &Org) -> Vec<Finding> {
     findings
 }
 
-/// Checks gates that are kept apart, directly or by others among them; `told` are those which are reported already.
+/// Checks gates that are kept apart, directly or by others among them; `told` are those already reported.
 fn check_group(
     workflow: &Workflow,
     posts: &[Post<'_>],
@@ -177,7 +178,7 @@ impl Post<'_> {
     }
 }
 
-/// Returns the gates and branches whose role has somebody who may work there, in order.
+/// Returns the gates and branches whose role has an agent that may work there, in order.
 fn posts<'a>(workflow: &'a Workflow, org: &'a Org, ways: &Ways) -> Vec<Post<'a>> {
     let mut posts = Vec::new();
     let start = workflow.gate(&first(workflow).id).map_or(0, |(index, _)| index);
@@ -226,7 +227,7 @@ impl Ways {
         ways
     }
 
-    /// Returns the gates to which one leads without passing another, and whether it leads to the end that way.
+    /// Returns the gates that can be reached from a gate without passing another, and whether the end can be reached in that way.
     fn from(&self, gate: usize, without: Option<usize>) -> (BTreeSet<usize>, bool) {
         let (none, mut seen) = (BTreeSet::new(), BTreeSet::from([gate]));
         let stops = |index| without == Some(index);

@@ -1,4 +1,4 @@
-//! What can be wrong with the texts of a workflow: holes that nothing can ever fill, and names that mean two things.
+//! Checks the texts of a workflow: holes that can never be filled, and names with two meanings.
 
 use super::checker::{Finding, RuleChecker};
 use crate::domain::workflow::shape::Others;
@@ -9,14 +9,14 @@ use crate::domain::{
 use crate::rules::outputs::shape_of;
 use crate::rules::template::{ITEMS, OF_A_GATE, OF_A_TASK, Reference, Template, texts};
 
-/// What is wrong with a name: how bad, what and what to do.
+/// A fault in a name: its severity, the problem and the fix.
 type NameFault = (Severity, String, String);
 
 /// The fields of a brief's texts.
 const ENTRY: [&str; 5] =
     ["brief.role", "brief.instructions", "brief.expectations", "brief.tips", "brief.outcomes"];
 
-/// The same, for whoever comes back.
+/// The fields of a brief's texts for a task that comes back.
 const REENTRY: [&str; 5] = [
     "brief.reentry.role",
     "brief.reentry.instructions",
@@ -41,13 +41,13 @@ impl RuleChecker<'_> {
 
     fn brief_texts(&mut self, brief: &BriefText, fields: [&'static str; 5]) {
         for (field, text) in texts(brief) {
-            // Of the lists nobody knows which line of the file an item stands on.
+            // For an item of a list, the line in the file is unknown.
             self.text(&self.place(None, fields[field]), text, field < 2, None);
         }
     }
 
-    /// Checks a text with holes. `alone` says that the place is the text itself, so that a part of it can be shown; `outcome`
-    /// is that of the route which it belongs to.
+    /// Checks a text with holes. `alone` means that the place is the text itself, so that a part of it can be shown; `outcome` is
+    /// that of the text's route.
     fn text(&mut self, at: &ConfigPlace, text: &str, alone: bool, outcome: Option<&Outcome>) {
         match Template::parse(text) {
             Ok(template) => {
@@ -137,7 +137,7 @@ impl RuleChecker<'_> {
         unknown(what, known, "nothing that the branch hands on").filter(|_| !is_open(own.duty()))
     }
 
-    /// Checks a name that stands alone: what a task begins with, what the gate of the route hands on, or any gate.
+    /// Checks a name without a dot: of the task's input, of the outputs of the route's gate, or of any gate.
     fn bare(&self, name: &str, outcome: Option<&Outcome>) -> Option<NameFault> {
         let (workflow, context) = (self.workflow, &self.workflow.context);
         if workflow.protects(name) {
@@ -203,7 +203,7 @@ impl RuleChecker<'_> {
     }
 }
 
-/// Tells whether the gate may hand on anything.
+/// Returns whether the gate may hand on any names.
 pub(crate) fn is_open(duty: &Duty) -> bool {
     let welcome = |shape: &crate::domain::Shape| {
         shape.fields().is_some_and(|fields| fields.others == Others::Welcome)

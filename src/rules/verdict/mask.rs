@@ -1,10 +1,10 @@
-//! Which parts of a text speak: everything but code, quotes, comments and diffs, by the rules of Markdown.
+//! The parts of a text that count for a verdict: everything but code, quotes, comments and diffs, by the rules of Markdown.
 //!
-//! In doubt a part is silent: a verdict that is overlooked costs a retry, one that was only quoted lets bad work through.
+//! In doubt a part is silent: an overlooked verdict costs a retry, a quoted one that counts lets bad work through.
 
 use std::collections::BTreeSet;
 
-/// A text beside the same text with NUL for every byte of a silent part; line ends are as they were.
+/// A text with a copy in which every byte of a silent part is NUL; line ends stay.
 pub(crate) struct Masked<'t> {
     pub(crate) text: &'t str,
     loud: String,
@@ -22,7 +22,7 @@ impl<'t> Masked<'t> {
         let mut bytes = text.as_bytes().to_vec();
         let paragraphs = blocks(text, &mut bytes);
         spans(text, &paragraphs, &mut bytes);
-        // Whole characters are replaced, so this is still UTF-8; a text that is not would be silent as a whole.
+        // Whole characters are replaced, so this is still UTF-8; otherwise the whole text would be silent.
         Self { text, loud: String::from_utf8(bytes).unwrap_or_default() }
     }
 
@@ -55,11 +55,11 @@ pub(crate) fn silence(bytes: &mut [u8], from: usize, to: usize) {
 struct Fence {
     sign: u8,
     length: usize,
-    /// The column at which the content of the list item around it begins; 0 outside of lists.
+    /// The column at which the content of the list item around it begins; 0 outside lists.
     column: usize,
 }
 
-/// What the lines before have opened.
+/// The block that the lines before have opened.
 enum OpenBlock {
     Nothing,
     Fence(Fence),
@@ -102,7 +102,7 @@ fn speaks(line: &str, open: &mut OpenBlock) -> bool {
             }
             return false;
         }
-        // The list item ends, and the fence in it: this line stands for itself.
+        // The list item ends, and the fence in it: this line counts by itself.
         *open = OpenBlock::Nothing;
     }
     if matches!(open, OpenBlock::Hunk) {
@@ -139,7 +139,7 @@ fn speaks(line: &str, open: &mut OpenBlock) -> bool {
     }
 }
 
-/// Returns the column of the first character that is no blank, and the line from there.
+/// Returns the column of the first character that is not a blank, and the line from there.
 fn indentation(line: &str) -> (usize, &str) {
     let mut column = 0;
     for (at, character) in line.char_indices() {
@@ -152,13 +152,13 @@ fn indentation(line: &str) -> (usize, &str) {
     (column, "")
 }
 
-/// Tells a line of a diff from an item of a list: no blank behind the sign.
+/// Returns whether a line is of a diff, not an item of a list: it has no blank after the sign.
 fn is_diff(line: &str) -> bool {
     let Some(rest) = line.strip_prefix(['+', '-']) else { return false };
     rest.starts_with(|c: char| !c.is_whitespace() && !matches!(c, '-' | '+'))
 }
 
-/// Returns how long the marker of a list item is, the blank behind it included.
+/// Returns the length of the marker of a list item, with the blanks after it.
 pub(crate) fn marker(rest: &str) -> Option<usize> {
     let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
     let sign = match rest.as_bytes().get(digits)? {
@@ -188,11 +188,11 @@ fn closes(rest: &str, fence: &Fence) -> bool {
     length >= fence.length && rest[length..].trim().is_empty()
 }
 
-/// Where HTML is silent, too.
+/// The tags of HTML whose content is silent.
 const SILENT_TAGS: &[(&str, &str)] =
     &[("<!--", "-->"), ("<pre", "</pre"), ("<code", "</code"), ("<blockquote", "</blockquote")];
 
-/// Silences code spans, comments and silent tags; whichever begins first counts.
+/// Silences code spans, comments and silent tags; the one that begins first counts.
 fn spans(text: &str, paragraphs: &[usize], bytes: &mut [u8]) {
     let runs = runs(bytes);
     let mut paragraph = 0;
@@ -223,7 +223,7 @@ fn spans(text: &str, paragraphs: &[usize], bytes: &mut [u8]) {
     }
 }
 
-/// Returns every longest row of backticks that speaks, as its length and its place.
+/// Returns every longest run of backticks that is not silent, as its length and its place.
 fn runs(bytes: &[u8]) -> BTreeSet<(usize, usize)> {
     let mut runs = BTreeSet::new();
     let mut at = 0;
@@ -237,7 +237,7 @@ fn runs(bytes: &[u8]) -> BTreeSet<(usize, usize)> {
     runs
 }
 
-/// Returns where the silent tag that begins there ends; one that is not closed goes to the end of the text.
+/// Returns the end of the silent tag that begins at an offset; an unclosed one goes to the end of the text.
 fn silent_tag(text: &str, bytes: &[u8], at: usize) -> Option<usize> {
     let (open, close) = SILENT_TAGS.iter().find(|(open, _)| opens(&bytes[at..], open))?;
     let from = at + open.len();
@@ -245,7 +245,7 @@ fn silent_tag(text: &str, bytes: &[u8], at: usize) -> Option<usize> {
     Some(found.map_or(text.len(), |found| from + found + close.len()))
 }
 
-/// Tells whether the bytes begin with the tag, whatever its case.
+/// Returns whether the bytes begin with the tag, in any case.
 fn opens(bytes: &[u8], tag: &str) -> bool {
     let found =
         bytes.get(..tag.len()).is_some_and(|found| found.eq_ignore_ascii_case(tag.as_bytes()));
@@ -257,7 +257,7 @@ fn contains(text: &str, tag: &str) -> bool {
     find(text.as_bytes(), tag).is_some()
 }
 
-/// Returns where the tag is, whatever its case.
+/// Returns the place of the tag, in any case.
 fn find(bytes: &[u8], tag: &str) -> Option<usize> {
     bytes.windows(tag.len()).position(|found| found.eq_ignore_ascii_case(tag.as_bytes()))
 }

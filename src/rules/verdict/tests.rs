@@ -14,7 +14,7 @@ const KEYS: &[&str] = &["pr_url", "comments", "files"];
 #[track_caller]
 fn says(mark: &Mark, words: &[&str], text: &str) -> TextVerdict {
     let verdict = read(mark, words, KEYS, text).verdict;
-    // How lines end does not matter.
+    // The form of line ends does not matter.
     let crlf = read(mark, words, KEYS, &text.replace('\n', "\r\n")).verdict;
     match (&verdict, &crlf) {
         (TextVerdict::Unreadable(_), TextVerdict::Unreadable(_)) => {}
@@ -83,7 +83,7 @@ fn what_cannot_be_read_is_no_yes() {
         panic!()
     };
     assert!(shown.len() < 100);
-    // A tag that is torn apart is no tag.
+    // A tag that is split over lines is not a tag.
     assert_eq!(gate("<ga\nte>PASS</ga\nte>"), TextVerdict::Nothing);
 }
 
@@ -362,7 +362,7 @@ fn items_are_what_is_to_be_mended() {
 
 #[test]
 fn junk_is_read_in_no_time() {
-    // Each of these takes hours where a step looks at the rest of the text again and again.
+    // Each of these would take hours if a step looked at the rest of the text again and again.
     for unit in [
         "`",
         "``` ",
@@ -430,7 +430,7 @@ proptest! {
         }
     }
 
-    /// Whatever surrounds it, a verdict in a closed fence that is longer than any inside never decides.
+    /// A verdict in a closed fence that is longer than any inside never decides, whatever surrounds it.
     #[test]
     fn a_fence_holds(inside in "[a `~>\n-]{0,30}") {
         let text = format!("{inside}\n<gate>PASS</gate>\n{inside}");

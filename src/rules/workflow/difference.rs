@@ -16,11 +16,11 @@ pub struct Difference {
     /// The gate; `None` if it concerns the whole workflow.
     pub gate: Option<GateId>,
     pub kind: DifferenceKind,
-    /// The details, each in a few words; empty if the kind tells all.
+    /// The details, each in a few words; empty if the kind says everything.
     pub what: Vec<String>,
 }
 
-/// What a difference is about.
+/// The subject of a difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RuleSubject {
     Workflow(WorkflowName),
@@ -29,7 +29,7 @@ pub enum RuleSubject {
 }
 
 words!(
-    /// What kind of difference it is.
+    /// The kind of a difference.
     DifferenceKind, "a kind of difference", {
         Added = "added",
         Removed = "removed",
@@ -37,7 +37,7 @@ words!(
     }
 );
 
-/// Returns what differs: workflows, then roles, then agents.
+/// Returns the differences: of workflows, then of roles, then of agents.
 pub fn differences(old: (&Project, &Org), new: (&Project, &Org)) -> Vec<Difference> {
     let mut all = Vec::new();
     for before in &old.0.workflows {
@@ -185,7 +185,7 @@ fn other(name: &str, differs: bool, what: &mut Vec<String>) {
     what.extend(differs.then(|| format!("{name} differs")));
 }
 
-/// Returns which fields of two values of one type differ, but for these: single values as they were and are.
+/// Returns the fields in which two values of one type differ, except these; single values with their old and new text.
 fn fields(old: &impl Serialize, new: &impl Serialize, but: &[&str]) -> Vec<String> {
     let mut what = Vec::new();
     let whole = |value: Result<Value, _>| {
@@ -200,7 +200,7 @@ fn fields(old: &impl Serialize, new: &impl Serialize, but: &[&str]) -> Vec<Strin
     what
 }
 
-/// Compares two values, and those in them.
+/// Compares two values, including inner ones.
 fn compare(path: &str, old: &Value, new: &Value, what: &mut Vec<String>) {
     const LONGEST: usize = 60;
     let text = |value: &Value| match value {

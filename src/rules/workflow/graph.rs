@@ -1,5 +1,5 @@
-//! A workflow as a graph, for drawing: which gate leads where, by the definitions alone. Where one task goes depends on
-//! conditions, counters and its history; `route` decides that.
+//! A workflow as a graph, for drawing: the destinations of each gate by the definitions alone. The way of a single task depends on
+//! conditions, counters and its history; `route` decides it.
 
 use crate::domain::{
     Destination, Exhausted, Gate, GateId, GateKind, Outcome, RejectionStrategy, Target, Workflow,
@@ -11,7 +11,7 @@ use crate::rules::act::LOOP_LIMIT;
 pub struct Edge {
     pub from: GateId,
     pub to: Destination,
-    /// The outcomes that take it; none for skipped gates and exhausted retries.
+    /// The outcomes that take it; empty for skipped gates and exhausted retries.
     pub outcomes: Vec<Outcome>,
     /// Its kind.
     pub way: EdgeKind,
@@ -48,7 +48,7 @@ pub fn edges(workflow: &Workflow) -> Vec<Edge> {
     drawing.edges
 }
 
-/// Returns the gate at which tasks begin if it applies to them.
+/// Returns the gate at which tasks begin, if it applies to them.
 pub fn first(workflow: &Workflow) -> &Gate {
     workflow.gates.iter().find(|gate| !gate.detour).unwrap_or(&workflow.gates[0])
 }
@@ -70,7 +70,7 @@ pub(crate) fn goes_back(workflow: &Workflow, gate: &Gate, outcome: &Outcome) -> 
     }
 }
 
-/// Returns where an outcome without a route leads; `None` if a detour returns to the gate that sent the task.
+/// Returns the target of an outcome without a route; `None` if a detour returns to the gate that sent the task.
 pub(crate) fn default_target(
     workflow: &Workflow,
     gate: &Gate,
@@ -83,7 +83,7 @@ pub(crate) fn default_target(
         (Outcome::NeedsReview, RejectionStrategy::Previous, _) => Target::Previous,
         (Outcome::NeedsReview, RejectionStrategy::Named, Some(to)) => Target::Gate(to.clone()),
         (Outcome::NeedsReview, ..) => Target::Origin,
-        // No gate has a decision or a failure without a route.
+        // A decision or a failure always has a route.
         (Outcome::Blocked | Outcome::Failed | Outcome::Decision(_), ..) => Target::Hold,
     })
 }
@@ -130,7 +130,7 @@ impl Drawing<'_> {
             }
             return;
         }
-        // Nothing but a detour comes here.
+        // Only a detour gets here.
         for place in self.loops_verified_at(&gate.id) {
             self.each(index, place, outcome);
         }
@@ -140,7 +140,7 @@ impl Drawing<'_> {
         }
     }
 
-    /// Adds the ways on from an item of a loop: to the next item, and out of the loop.
+    /// Adds the edges after an item of a loop: to the next item, and out of the loop.
     fn each(&mut self, index: usize, place: usize, outcome: &Outcome) {
         let to = Destination::Gate(self.workflow.gates[place].id.clone());
         self.add(index, to, Some(outcome.clone()), EdgeKind::Each);
@@ -154,7 +154,7 @@ impl Drawing<'_> {
         gates.filter(|(_, gate)| verified(gate) == Some(true)).map(|(place, _)| place).collect()
     }
 
-    /// Adds the ways to another round.
+    /// Adds the edges to another round.
     fn rounds(&mut self) {
         let Some(repeat) = &self.workflow.repeat else { return };
         let is_exit = |from: &GateId, outcome: &Outcome| {
@@ -179,7 +179,7 @@ impl Drawing<'_> {
     fn along(&mut self, index: usize, target: &Target, outcome: &Outcome) {
         let gate = &self.workflow.gates[index];
         if let (Target::Next, Some(each)) = (target, gate.for_each()) {
-            // Another gate than a detour is a mistake, which is told of its own.
+            // A gate that is not a detour is a mistake, which is reported separately.
             let is_detour =
                 |id: &&GateId| self.workflow.gate(id).is_some_and(|(_, gate)| gate.detour);
             match each.verify_each.as_ref().filter(is_detour) {
@@ -219,7 +219,7 @@ impl Drawing<'_> {
         }
     }
 
-    /// Returns the gates up to the first that applies to every task; the first of the list where there is none.
+    /// Returns the gates up to the first that applies to every task; the first of the list if there is none.
     fn certain<'a>(&'a self, gates: impl Iterator<Item = &'a Gate>) -> Vec<Destination> {
         let mut found = Vec::new();
         for gate in gates.filter(|gate| !gate.detour && gate.kind != GateKind::Condition) {
@@ -264,12 +264,12 @@ impl Drawing<'_> {
     }
 }
 
-/// Returns how often the gate may send back.
+/// Returns the number of times that the gate may send back.
 fn limit(gate: &Gate) -> u32 {
     gate.exits.retries().unwrap_or(LOOP_LIMIT)
 }
 
-/// Returns the outcomes of a gate that a picture shows: `blocked` only where it leads somewhere.
+/// Returns the outcomes of a gate for a drawing: `blocked` only if it has a destination.
 fn outcomes(gate: &Gate) -> Vec<Outcome> {
     let mut outcomes: Vec<Outcome> = gate.exits.decisions().cloned().collect();
     if gate.kind == GateKind::Condition {

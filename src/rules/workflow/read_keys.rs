@@ -1,4 +1,4 @@
-//! The people's keys of a task that its rules read: those that conditions and checks of its workflow decide by.
+//! The people's keys of a task that its rules read: those in conditions and checks of its workflow.
 
 use std::collections::BTreeSet;
 
@@ -6,16 +6,16 @@ use crate::domain::{GateCheck, Task, TaskId, WaitFor};
 use crate::rules::condition::Condition;
 use crate::rules::workflow::rules::Rules;
 
-/// The keys that the rules of one task read. `dependsOn` is always one: it decides when the task is handed out.
+/// The keys that the rules of one task read. `dependsOn` is always one: handing out depends on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReadKeys {
     /// The names in conditions, each with its member; `None` for the whole value.
     names: BTreeSet<(String, Option<String>)>,
-    /// Whether a gate waits for children, here or in another workflow.
+    /// True if a gate waits for children, here or in another workflow.
     parent: bool,
-    /// Whether a gate checks `tests`.
+    /// True if a gate checks `tests`.
     pub tests: bool,
-    /// Whether a gate checks the boxes of the text.
+    /// True if a gate checks the boxes of the text.
     pub checklist: bool,
 }
 
@@ -37,7 +37,7 @@ impl ReadKeys {
         }
     }
 
-    /// Returns those of its keys that differ between two versions of the task. `tests` and the text are not among them: rules do not
+    /// Returns the read keys that differ between two versions of the task. `tests` and the text are not among them: rules do not
     /// see them.
     pub fn changed(&self, before: &Task, after: &Task) -> Vec<String> {
         let ids = |task: &Task| task.depends_on.iter().cloned().collect::<BTreeSet<TaskId>>();

@@ -16,9 +16,9 @@ use crate::rules::condition::Condition;
 /// The compiled conditions.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Conditions {
-    /// Those of gates and branches.
+    /// The conditions of gates and branches.
     pub(crate) when: BTreeMap<(WorkflowName, Station), Condition>,
-    /// Those that end the rounds of a workflow.
+    /// The conditions that end the rounds of a workflow.
     pub(crate) until: BTreeMap<WorkflowName, Condition>,
 }
 
@@ -40,7 +40,7 @@ pub struct Rules {
 }
 
 impl Rules {
-    /// Returns the workflow that the task follows: the one it names, else the project's default.
+    /// Returns the workflow that the task names, if it exists.
     pub fn workflow_of(&self, task: &Task) -> Option<&Workflow> {
         self.project.workflow(&task.routing.workflow)
     }
@@ -50,7 +50,7 @@ impl Rules {
         self.hashes.get(workflow).map(String::as_str)
     }
 
-    /// Returns whether the task stands at a gate, and other rules than these moved it there.
+    /// Returns whether the task is at a gate, and other rules than these moved it there.
     pub fn is_drifted(&self, task: &Task) -> bool {
         let (own, now) = (task.workflow_hash.as_deref(), self.hash(&task.routing.workflow));
         task.gate.is_some() && own.zip(now).is_some_and(|(own, now)| own != now)
@@ -72,7 +72,7 @@ impl Rules {
         self.project.notify.iter().chain(roles).chain(agents).map(|own| &own.channel)
     }
 
-    /// Returns the role of the task itself, which counts where the workflow is only the stand-in: that one names none.
+    /// Returns the task's own role, which counts only under the stand-in workflow, since that names none.
     pub(crate) fn own_role<'t>(&self, task: &'t Task) -> Option<&'t RoleId> {
         task.routing.role.as_ref().filter(|_| self.project.implicit_workflow)
     }
@@ -87,9 +87,9 @@ impl Rules {
     }
 }
 
-/// Returns the hash of what the workflow decides: 16 hexadecimal digits. Comments, layout and texts do not change it.
+/// Returns the hash of the parts of the workflow that decide: 16 hexadecimal digits. Comments, layout and texts do not change it.
 ///
-/// Signed histories hold these hashes. So what is hashed is spelled out here, whatever becomes of the types.
+/// Signed histories contain these hashes, so the hashed parts are listed here, independently of the types.
 pub(crate) fn workflow_hash(workflow: &Workflow) -> String {
     let gates: Vec<Value> =
         workflow.gates.iter().map(|gate| Value::Object(of_gate(gate))).collect();
@@ -115,7 +115,7 @@ fn of_gate(gate: &Gate) -> Map {
     fields.insert("onConditionError".to_owned(), json!(gate.on_condition_error.as_str()));
     fields.insert("detour".to_owned(), json!(gate.detour));
     fields.insert("exits".to_owned(), of_exits(&gate.exits));
-    // What workflows did not have before is hashed only where it is said: old hashes stay.
+    // Keys that workflows did not always have are hashed only if they are present: old hashes stay.
     if let Some(wait_for) = gate.wait_for {
         fields.insert("waitFor".to_owned(), json!(wait_for.as_str()));
     }
@@ -170,7 +170,7 @@ fn of_outputs(outputs: &Outputs) -> Value {
     }
 }
 
-/// What a shape lets pass; what it says to its readers decides nothing.
+/// Returns the parts of a shape that decide; its texts for readers are left out.
 fn of_shape(shape: &Shape) -> Value {
     json!({
         "kinds": shape.kinds.iter().map(of_kind).collect::<Vec<_>>(),

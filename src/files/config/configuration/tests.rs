@@ -1,4 +1,4 @@
-//! Whole projects, from their files to nouns, and what is said where that cannot be.
+//! Whole projects, from their files to nouns, and the faults of those that cannot be read.
 
 mod broken;
 mod faults;

@@ -29,7 +29,7 @@ const OF_A_KIND: &[(&str, &str)] = &[
 /// The words for kinds of values.
 const KINDS: &[&str] = &["object", "array", "string", "number", "integer", "boolean", "null"];
 
-/// Returns the kinds of values that a schema names, or that its keywords speak of.
+/// Returns the kinds of values that a schema names, or that its keywords imply.
 pub(crate) fn kinds(
     node: &Node<'_>,
     fields: &FieldReader<'_, '_>,
@@ -44,7 +44,7 @@ pub(crate) fn kinds(
             continue;
         }
         if fields.has("type") {
-            // A `type` that is wrong itself has been told; what hangs on it cannot be judged.
+            // A faulty `type` was reported already; keywords that depend on it cannot be judged.
             if !words.is_empty() {
                 let message = format!(
                     "`{keyword}` is for `{kind}`, and `type` does not name it: it would be ignored"
@@ -75,7 +75,7 @@ pub(crate) fn kinds(
     said.into_iter().map(kind).collect()
 }
 
-/// Returns the words of `type`, each once, with their places; none if it is absent.
+/// Returns the words of `type`, each once, with their places; empty if it is absent.
 fn kind_words(fields: &FieldReader<'_, '_>, faults: &Faults) -> Vec<(&'static str, Range<usize>)> {
     let Some(node) = fields.take("type") else {
         if fields.has("type") {
@@ -192,7 +192,7 @@ fn required<'n, 's>(fields: &FieldReader<'n, 's>) -> &'n [Node<'s>] {
     node.items()
 }
 
-/// Returns how many nodes a tree has.
+/// Returns the number of nodes of a tree.
 pub(crate) fn size(node: &Node<'_>) -> usize {
     let below: usize = match &node.kind {
         NodeKind::Mapping(entries) => entries.iter().map(|entry| size(&entry.value)).sum(),
@@ -202,7 +202,7 @@ pub(crate) fn size(node: &Node<'_>) -> usize {
     1 + below
 }
 
-/// Returns how many there may be.
+/// Returns the bounds of a count.
 pub(crate) fn count(
     fields: &FieldReader<'_, '_>,
     least: &'static str,
@@ -232,7 +232,7 @@ pub(crate) fn count(
     count
 }
 
-/// Returns how large a number may be.
+/// Returns the bounds of a number.
 pub(crate) fn interval(fields: &FieldReader<'_, '_>, faults: &Faults) -> Interval {
     let least = number(fields, "minimum", faults);
     let most = number(fields, "maximum", faults);

@@ -16,7 +16,7 @@ fn outputs(text: &str) -> Outputs {
     outputs
 }
 
-/// Returns what is wrong as `line:column code: message (help)`.
+/// Returns the faults as `line:column code: message (help)`.
 fn wrong(text: &str) -> Vec<String> {
     let faults = Faults::default();
     let read = read(&parse(text, &ParseLimits::default()).unwrap(), &faults);
@@ -227,7 +227,7 @@ fn bombs_do_not_go_off() {
         wrong(&format!("properties:\n{}", wide.join("\n")))[0].split(' ').nth(1),
         Some("schema_too_large:")
     );
-    // Aliases count as what they stand for.
+    // An alias counts as the value it stands for.
     let aliases =
         "properties:\n  a: &a {enum: [1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20]}\n"
             .to_owned();

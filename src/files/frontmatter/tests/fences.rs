@@ -1,4 +1,4 @@
-//! Where frontmatter begins and ends, and files that have none.
+//! The beginning and end of frontmatter, and files that have none.
 
 use crate::files::frontmatter::{MAX_FILE, MAX_FRONTMATTER, has_conflict, parse, split};
 

@@ -206,7 +206,7 @@ pub(crate) fn file(r: &mut Random) -> String {
     if r.one_in(4) { file.replace('\n', "\r\n") } else { file }
 }
 
-/// Changes a file at a random place, as a slip of the hand or a bad merge would.
+/// Changes a file at a random place, as a typing mistake or a bad merge would.
 pub(crate) fn damage(r: &mut Random, file: &mut String) {
     const BITS: &[&str] = &[
         "\n", "\r", " ", "  ", "\t", "#", " #", ":", ": ", "-", "- ", "\n- ", "? ", "|", ">", "|+",
@@ -285,7 +285,7 @@ impl Writer {
         }
     }
 
-    /// A value behind a colon or dash, up to the end of its last line.
+    /// A value after a colon or dash, up to the end of its last line.
     fn value(&mut self, r: &mut Random, column: usize, depth: usize, in_mapping: bool) {
         match r.below(if depth == 0 { 10 } else { 18 }) {
             0 => self.end_line(r),
@@ -416,7 +416,7 @@ impl Writer {
     }
 }
 
-/// A random edit, of the engine's kind or at any place of the tree; mostly one that fits what is there.
+/// A random edit, of the engine's kind or at any place of the tree; usually one that fits the file.
 pub(crate) fn edit(r: &mut Random, root: &Node<'_>) -> Edit {
     (0..6)
         .map(|_| any_edit(r, root))
@@ -474,7 +474,7 @@ fn engine_edit(r: &mut Random) -> Edit {
     }
 }
 
-/// A history entry with whatever an agent may say.
+/// A history entry with random texts of an agent.
 pub(crate) fn entry(r: &mut Random) -> Value {
     json!({"gate": "review", "role": "architect", "agent": "agent-3", "entered": "2026-02-16T14:30:00Z",
         "exited": "2026-02-16T15:00:00Z", "outcome": "needs_review", "summary": text(r),

@@ -1,4 +1,4 @@
-//! Random files, random edits: what is read back is what was meant, and nothing else moved.
+//! Random files, random edits: reading gives the intended values, and nothing else moved.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +10,12 @@ use crate::files::frontmatter::{
 };
 use crate::files::yaml::{Node, NodeLayout};
 
-/// Override with `AOF_SPLICE_CASES` and `AOF_SPLICE_SEED`.
+/// Returns the setting of the environment: `AOF_SPLICE_CASES` or `AOF_SPLICE_SEED`.
 fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-/// Two halves, so that two cores share the work.
+/// The cases are in two halves, so that two cores share the work.
 #[test]
 fn random_edits_of_random_files_touch_nothing_else_even() {
     random_edits(0);
@@ -82,7 +82,7 @@ fn random_edits(half: u64) {
     assert!(total as u64 * 10 < cases, "too many refusals: {refusals:?}");
 }
 
-/// Broken and odd files, made by changing a few characters: no panic, and what is read is read as the oracle reads it.
+/// Broken and odd files, made by changing a few characters: no panic, and values are read as the oracle reads them.
 #[test]
 fn damaged_files_are_read_right_or_refused() {
     let cases = setting("AOF_SPLICE_CASES", 20_000) / 2;
@@ -115,7 +115,7 @@ fn read(file: &str) -> serde_json::Value {
     }
 }
 
-/// Tells whether the lines before and after the place of an edit are the same bytes.
+/// Returns whether the lines before and after the place of an edit are the same bytes.
 fn surroundings_stay(original: &Frontmatter<'_>, changed: &str, edit: &Edit) -> bool {
     let file = original.text();
     let mut path = &edit.path.0[..];
@@ -127,7 +127,7 @@ fn surroundings_stay(original: &Frontmatter<'_>, changed: &str, edit: &Edit) -> 
                 !line.trim().is_empty()
             }
         };
-        // What loses its last child becomes `[]` or `{}`; what begins behind a dash moves up.
+        // A parent that loses its last child becomes `[]` or `{}`; one that begins after a dash moves up.
         if parent.is_some_and(|parent| {
             parent.items().len() + parent.entries().len() == 1 || inline(parent)
         }) {
@@ -161,7 +161,7 @@ fn bounds(
         start = from;
         end = next.span.end;
         node = next;
-        // In brackets, a comma of a neighbour may come or go.
+        // In brackets, a neighbour's comma may be added or removed.
         if node.layout == NodeLayout::Flow {
             break;
         }
@@ -181,7 +181,7 @@ fn bounds(
     (start, end)
 }
 
-/// Returns the edit that takes an addition back, where the addition left a list or mapping standing that was not empty.
+/// Returns the edit that undoes an addition, if the addition was to a list or mapping that was not empty.
 fn undo(original: &Frontmatter<'_>, edit: &Edit) -> Option<Edit> {
     let at = |path: &[Segment]| Path(path.to_vec()).find(&original.root);
     let path = &edit.path.0;

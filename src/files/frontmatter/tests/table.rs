@@ -9,7 +9,7 @@ use super::splice;
 use crate::files::frontmatter::{Edit, Path, emit_document, parse};
 use crate::files::yaml::Node;
 
-/// Returns the lines that an edit takes and gives, with the line before each group; or the refusal.
+/// Returns the lines that an edit removes and adds, with the line before each group; or the refusal.
 fn diff(file: &str, edits: &[Edit]) -> String {
     let changed = match splice(file.as_bytes(), edits) {
         Ok(changed) => String::from_utf8(changed).unwrap(),
@@ -53,7 +53,7 @@ fn shown(line: &str) -> String {
     line.replace('\r', "\\r").replace('\t', "\\t")
 }
 
-/// A file that many people have had their hands on for ten years.
+/// A file that many people have edited for ten years.
 const OLD: &str = "---
 # created by hand, 2016 -- do not reorder (Grégoire)
 id:     AOF-abc      # never changes
@@ -451,7 +451,7 @@ fn what_follows_the_frontmatter_is_what_it_should_be() {
         |rest: &str| crate::files::frontmatter::splice(&original, &[Edit::set("a", 2)], rest);
     assert_eq!(rest("---\n\nnew\n").unwrap().text(), "---\na: 2\n---\n\nnew\n");
     assert_eq!(rest("---\n\nnew\n").unwrap(), parse(b"---\na: 2\n---\n\nnew\n").unwrap());
-    // A text that would become frontmatter is none that follows it.
+    // A `rest` that would become frontmatter is not the text after it.
     assert_snapshot!(rest("b: 1\n---\n").unwrap_err(), @"the edit of `a` was not made: the result would not say what the edit means");
     assert_snapshot!(rest("# b\n---\n").unwrap_err(), @"the edit of `a` was not made: the result would change the text outside the frontmatter");
     assert_snapshot!(rest("a: 3\n---\n").unwrap_err(), @"the edit of `a` was not made: the result would not be readable: line 3: the key `a` on line 3 is already defined on line 2");
@@ -496,7 +496,7 @@ fn edits_follow_one_another() {
     ");
 }
 
-/// Of `[1.10, a]` the end goes, and another item comes: `1.10` is no business of theirs.
+/// In `[1.10, a]` the last item is removed and another one added; `1.10` stays as it is written.
 #[test]
 fn what_stays_in_brackets_stays_as_it_is_written() {
     let file = "---\nlist: [1.10,  'a', [+5, k: 2.50, {x: 1e3, y: 1}], z]\nmap: {v: 1.10, 'x y': {a: .5, b: 1}, w: 1}\n---\n";

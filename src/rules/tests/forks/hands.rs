@@ -1,4 +1,4 @@
-//! Who works at the branches of a fork: claims, escalations, and branches for which there is nobody.
+//! Workers at the branches of a fork: claims, escalations, and branches without agents.
 
 use super::*;
 
@@ -48,7 +48,7 @@ fn branches_are_claimed_given_back_and_set_going_each_on_its_own() {
     let after = step(&rules, &task, &unblock(None), 70).unwrap().task;
     assert_eq!(branches(&after), ["ready", "ready", "in_progress"]);
     assert!(matches!(explain(&rules, Some(&task), &after), StateChange::Act(_)));
-    // A blocked branch may also say its word without more ado.
+    // A blocked branch may also be completed directly.
     assert_eq!(
         branches(&say_at(&rules, &task, "a", "agent-3", "complete").unwrap().task)[0],
         "complete"
@@ -125,7 +125,7 @@ fn whoever_is_still_at_work_when_a_fork_is_left_is_named_and_told() {
     }
 }
 
-/// Returns the rules in which the gate behind the fork may send a task back to it, and that once is too often.
+/// Returns rules in which the gate after the fork may send a task back to it, and one return is already too often.
 fn sent_back(then: Exhausted) -> Rules {
     let mut flow = forked(JoinStrategy::All);
     flow.gates[2] = routed(reviewing("done", "architect"), &[("needs_review", "review")]);

@@ -1,4 +1,4 @@
-//! Forks and their rules: what is wrong with them, and what becomes of tasks when they change.
+//! Forks and their rules: faults of the rules, and tasks whose rules change.
 
 use super::*;
 
@@ -112,11 +112,11 @@ fn a_fork_is_judged_again_when_the_rules_took_away_whoever_was_waited_for() {
             if then == "done@4 ready" { &[] } else { &["a: coverage is 65%, need 80%"] };
         assert_eq!(wants, expected);
     }
-    // A branch that waited is set going, and is gone then.
+    // A branch that waited is unblocked, and is then gone.
     let rules = without(2);
     let after = step(&rules, &blocked, &unblock, 60).unwrap().task;
     assert_eq!(stands(&step(&rules, &after, &Act::Pass, 60).unwrap().task), "done@5 ready");
-    // Where nothing was said, and where somebody can still speak, nothing is judged.
+    // Without a verdict, and while an agent can still complete a branch, the fork does not pass by itself.
     assert!(!passes_by_itself(&rules, &at_fork(&before)));
     assert!(!passes_by_itself(&nobody, &passed));
     assert_eq!(

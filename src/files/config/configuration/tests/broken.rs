@@ -1,4 +1,4 @@
-//! Files that are no YAML, and those that a merge has left its markers in.
+//! Files that are not YAML, and files with conflict markers of a merge.
 
 use insta::assert_snapshot;
 
@@ -110,7 +110,7 @@ fn the_markers_of_a_merge_are_told_as_that() {
       |
       = help: close it with the same quote; a text of more than one line goes on indented
     ");
-    // In a text they are part of it.
+    // In a text, markers are part of it.
     let quoting = "project:\n  name: |\n    =======\n    <<<<<<< HEAD\n";
     assert_eq!(
         good(&[("project.yaml", quoting)]).project.name.as_deref(),

@@ -1,4 +1,4 @@
-//! What is wrong with what a project says: all of it at once.
+//! The faults of a project's files, all reported at once.
 
 use insta::assert_snapshot;
 

@@ -1,4 +1,4 @@
-//! What the files of a project say, as nouns.
+//! The content of a project's files, as nouns.
 
 use super::*;
 use crate::domain::{

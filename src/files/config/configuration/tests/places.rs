@@ -1,4 +1,4 @@
-//! Where in the files a place is, down to a part of an expression.
+//! The places of values in the files, down to a part of an expression.
 
 use insta::assert_snapshot;
 
@@ -74,7 +74,7 @@ fn a_part_of_an_expression_is_underlined_however_it_is_written() {
     assert_eq!(marked("'tags.includes(''a'') || metadata.x'"), "metadata");
     assert_eq!(marked("|\n        tags.includes('a')\n          || metadata.x\n"), "metadata");
     assert_eq!(marked("|-\n        tags.includes('a') &&\n\n        metadata.x"), "metadata");
-    // Folded over two lines: the whole of it.
+    // A text that is folded over two lines is marked as a whole.
     assert_eq!(marked(">-\n        tags.length >\n        metadata.x"), "when");
     assert_eq!(marked("\"\\u0061 + metadata\""), "\"\\u0061 + metadata\"");
     let text = expression("\"tags.includs('a')\"");

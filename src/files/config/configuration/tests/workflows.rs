@@ -1,11 +1,11 @@
-//! Workflows: how people write them, where they stand, and how they are told apart.
+//! Workflows: the forms that people write, the files that hold them, and their names.
 
 use insta::assert_snapshot;
 
 use super::*;
 use crate::domain::RejectionStrategy;
 
-/// The shapes in which people write workflows of very different trades, comments and all.
+/// Workflows of very different trades, in the forms in which people write them, with comments.
 #[test]
 fn workflows_of_any_trade_are_read_as_people_write_them() {
     let kitchen = "\
@@ -76,7 +76,7 @@ roles:  # who does what
     assert_eq!(configuration.project.default_workflow, workflow("dinner"));
     let court = configuration.project.workflow(&workflow("court")).unwrap();
     assert_eq!(court.gates[2].exits.reject_to, Some("hear".parse().unwrap()));
-    // As Windows editors save it, it says the same.
+    // The content is the same in a file that a Windows editor saved.
     let windows: Vec<(&str, String)> = files
         .iter()
         .map(|(name, text)| (*name, format!("\u{feff}{}", text.replace('\n', "\r\n"))))

@@ -1,4 +1,4 @@
-//! A shape as the JSON Schema that other programs read: complete in itself, with what is meant by default written out.
+//! A shape as the JSON Schema that other programs read: self-contained, with all defaults written out.
 
 use serde_json::{Value, json};
 
@@ -8,7 +8,7 @@ use crate::domain::workflow::shape::{
 };
 use crate::files::config::shape_file::STATUS;
 
-/// Returns the schema of what a gate's completions hand on; nothing where anything goes.
+/// Returns the schema of the values that a gate's completions hand on; `None` if any values are allowed.
 pub(crate) fn of_outputs(outputs: &Outputs) -> Option<Value> {
     match outputs {
         Outputs::Open => None,
