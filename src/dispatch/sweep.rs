@@ -20,7 +20,7 @@ use crate::storage::journal;
 use crate::tasks::automatic::{ExpiredLimits, RuleChanges, end_expired_limits, follow_rules};
 use crate::tasks::plan::DryRun;
 
-/// The time for which such a record holds: uncommitted edits do not move the commit.
+/// The time for which the record of a sweep holds: uncommitted edits do not move the commit.
 const HORIZON: SignedDuration = SignedDuration::from_secs(50);
 
 /// The results of one round.

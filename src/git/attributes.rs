@@ -125,8 +125,8 @@ impl Repository {
         names: [&str; N],
     ) -> Result<[Attribute; N], GitError> {
         let full_path = self.full_path(path);
-        // libgit2 reads the whole index to find attribute files that the worktree lacks. An empty index spares that where the main file
-        // is there. If it cannot be set, the lookup only takes longer.
+        // libgit2 reads the whole index to find attribute files that the worktree lacks. An empty index avoids that if the main file
+        // exists. If it cannot be set, the lookup only takes longer.
         if self.worktree_path(".gitattributes").is_file()
             && let Ok(mut empty) = Index::new()
         {

@@ -14,7 +14,7 @@ use super::error::GitError;
 /// Long enough for the largest index, short enough not to hold the writer lock for ever.
 const GIT_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Git answers at once what does not depend on the size of the repository, or hangs.
+/// For questions that do not depend on the size of the repository: git answers at once, or hangs.
 pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The most paths that are safe on one command line.
@@ -128,7 +128,7 @@ fn run_with(
 
 fn kill(child: &mut std::process::Child, group: GroupMode, timeout: Duration) -> io::Error {
     let leader = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
-    // The process may just have ended by itself.
+    // The process may just have ended on its own.
     match (group, leader) {
         (GroupMode::Own, Some(leader)) => {
             let _ = rustix::process::kill_process_group(leader, rustix::process::Signal::KILL);

@@ -257,7 +257,7 @@ impl<T> During<T> for Result<T, git2::Error> {
     }
 }
 
-/// Returns how to restore a damaged object file. A pack's index can be rebuilt from the pack.
+/// Returns the fix for a damaged object file. A pack's index can be rebuilt from the pack.
 fn anew_text(file: &Path) -> String {
     if file.extension().is_some_and(|end| end == "idx") {
         let pack = file.with_extension("pack");

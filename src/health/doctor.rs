@@ -25,13 +25,13 @@ pub(crate) fn find_issues(
 /// The outcome of repairing an issue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RepairOutcome {
-    /// It was only reported.
+    /// The issue was only reported.
     Reported,
-    /// It would be repaired.
+    /// The issue would be repaired.
     Repairable,
-    /// It was repaired.
+    /// The issue was repaired.
     Repaired,
-    /// Its repair failed, for this reason.
+    /// The repair failed, for this reason.
     Failed(String),
 }
 

@@ -219,9 +219,9 @@ pub(crate) fn is_as_committed(
 
 /// The state of `.gitattributes` in the worktree.
 enum AttributesFile {
-    /// It is as in HEAD; `None` if there is no file.
+    /// The file is as in HEAD; `None` if there is none.
     Committed(Option<Vec<u8>>),
-    /// It has uncommitted changes.
+    /// The file has uncommitted changes.
     Changed,
 }
 

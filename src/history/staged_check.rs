@@ -23,13 +23,13 @@ type ProjectTask = (String, TaskId);
 /// The reason why a person's commit is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum StagedFault {
-    /// It would revert HEAD's state of a task.
+    /// The commit would revert HEAD's state of a task.
     TakesBack,
-    /// It would add entries to a history that aof did not commit on this branch.
+    /// The commit would add entries to a history that aof did not commit on this branch.
     AddsEntries,
-    /// It would remove a task that aof has adopted.
+    /// The commit would remove a task that aof has adopted.
     Removes,
-    /// It would commit a form that is read differently than it looks.
+    /// The commit would have a form that is read differently than it looks.
     Misread,
 }
 

@@ -96,9 +96,9 @@ pub(crate) enum FileClass {
 /// The event of a file in the inbox that the watcher saw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Witnessed {
-    /// It was renamed into the inbox, so it is complete.
+    /// The file was renamed into the inbox, so it is complete.
     Renamed,
-    /// It was closed after writing, and unchanged for a moment since.
+    /// The file was closed after writing, and unchanged for a moment since.
     Closed,
     /// Nothing that shows whether it is complete.
     Nothing,

@@ -1,4 +1,4 @@
-//! Where the files of a project are. Computes paths, and sets up `.aof/`.
+//! The places of a project's files. Computes paths, and sets up `.aof/`.
 
 use std::fs;
 use std::io::ErrorKind;

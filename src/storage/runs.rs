@@ -417,13 +417,13 @@ pub(crate) enum RunEnding {
     Crash,
     /// The time limit was reached.
     Timeout,
-    /// It printed nothing for too long.
+    /// The program printed nothing for too long.
     Idle,
-    /// It succeeded, without a valid verdict.
+    /// The program succeeded, without a valid verdict.
     BadVerdict,
-    /// It could not be started.
+    /// The program could not be started.
     Unavailable,
-    /// It is at its usage limit.
+    /// The program is at its usage limit.
     Limited,
     /// A person stopped it.
     Stopped,

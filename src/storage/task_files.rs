@@ -289,13 +289,13 @@ impl Stray {
 /// The reason why an entry cannot be a task file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum StrayReason {
-    /// It ends in `.md`, but its name is not a task id.
+    /// The entry ends in `.md`, but its name is not a task id.
     NotAnId(IdFault),
-    /// It is a copy of that task's file, or of a companion, that a sync program made.
+    /// The entry is a copy of that task's file, or of a companion, that a sync program made.
     Copy(TaskId),
-    /// It is not an ordinary file.
+    /// The entry is not an ordinary file.
     WrongKind(FileKind),
-    /// It has the name of a folder, and is not one.
+    /// The entry has the name of a folder, and is not one.
     NotAFolder(FileKind),
     /// Its path is not UTF-8.
     NotText,

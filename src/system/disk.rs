@@ -11,7 +11,7 @@ use std::thread::Builder;
 
 /// The number of threads that sync in parallel: about the number of files that a transition writes.
 const SIDE_BY_SIDE: usize = 8;
-/// The stack size of such a thread, which only waits.
+/// The stack size of a syncing thread, which only waits.
 const STACK: usize = 64 * 1024;
 
 /// The name prefix of temporary files in folders that people see. A kill may leave them, and the next command removes them.

@@ -60,7 +60,7 @@ pub(crate) fn hidden_line() -> io::Result<String> {
 /// The exit status that shells report for a process that was interrupted.
 const INTERRUPTED: i32 = 130;
 
-/// True if the process was asked to end, where it listens for that.
+/// True if the process was asked to end; set only if it listens for that.
 static STOPPED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// Returns whether the process was asked to end. Always `false` unless the process listens for

@@ -351,7 +351,7 @@ pub(crate) fn end_expired_limits(
     let receive = &mut |place: usize, result: Result<Option<Changed>, ProjectError>| match result {
         Ok(changed) if due[place].limit == Limit::Timeout => expired.timed_out.extend(changed),
         Ok(changed) => expired.lapsed.extend(changed),
-        // Another process ended the limit first.
+        // Another process was faster.
         Err(
             ProjectError::Refused(
                 Refusal::NotDue { .. } | Refusal::Finished { .. } | Refusal::NotAdopted { .. },

@@ -156,13 +156,13 @@ pub(crate) enum WatchedPlace {
 /// The last event of a file in the inbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileSign {
-    /// It was renamed in.
+    /// The file was renamed into the inbox.
     Renamed,
-    /// It was closed after writing.
+    /// The file was closed after writing.
     Closed,
-    /// It was created or written to.
+    /// The file was created or written to.
     Begun,
-    /// It was removed or renamed away.
+    /// The file was removed or renamed away.
     Gone,
 }
 

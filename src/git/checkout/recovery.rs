@@ -314,7 +314,7 @@ impl Repository {
         Ok(unsettled)
     }
 
-    /// Has git move these files from one version to the other. Git checks all of them before it changes one.
+    /// Makes git move these files from one version to the other. Git checks all of them before it changes one.
     fn move_files(&self, files: &[(&[u8], BeforeAfter)], until: Instant) -> Result<(), GitError> {
         if files.is_empty() {
             return Ok(());

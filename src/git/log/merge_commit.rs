@@ -46,7 +46,7 @@ pub struct MergeDraft {
 }
 
 impl Repository {
-    /// Returns what the commits in `known..head` change. A merge counts only for files that differ from all of its parents.
+    /// Returns the changes of the commits in `known..head`. A merge counts only for files that differ from all of its parents.
     pub fn unshared(&self, known: Option<CommitId>, head: CommitId) -> Result<Unshared, GitError> {
         let reach = self.commits_between(known.as_slice(), head)?;
         let commits = reach.commits.len() + reach.ends.len();

@@ -245,7 +245,7 @@ impl<'r> ObjectReader<'r> {
 enum LooseFile {
     Missing,
     Object(Inflated),
-    /// It cannot be read, or is not an object.
+    /// The file cannot be read, or is not an object.
     Unreadable,
 }
 

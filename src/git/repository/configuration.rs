@@ -56,7 +56,7 @@ impl GitConfig {
         Ok(Self { entries, files: None })
     }
 
-    /// Has git read its configuration.
+    /// Makes git read its configuration.
     fn ask(place: Option<ConfigFolders<'_>>) -> Result<Self, GitError> {
         let folder = place.map_or(Path::new("."), |place| place.worktree_root);
         let mut git = command::users_git(folder);

@@ -89,7 +89,7 @@ impl TestRepository {
         fs::rename(temp, path).unwrap();
     }
 
-    /// Runs git in the worktree; it must succeed. Returns what it printed.
+    /// Runs git in the worktree; it must succeed. Returns its output.
     pub(crate) fn git(&self, arguments: &[&str]) -> String {
         self.git_in(&self.root(), arguments)
     }

@@ -253,7 +253,7 @@ pub(crate) fn write_index(lock: &HeldLock, patched: &Patched) -> Result<(), GitE
     Ok(())
 }
 
-/// Has the caller record the locks, and returns the files that must be synced before they are taken.
+/// Makes the caller record the locks, and returns the files that must be synced before they are taken.
 pub(crate) fn record_locks(
     record: RecordLocks<'_>,
     locks: &Locks,

@@ -244,7 +244,7 @@ impl SyncNames {
         ManualFix { code: "left_to_git", problem, fix, files: Vec::new() }
     }
 
-    /// Describes what prevents the checkout of a commit. Fails with errors of other kinds.
+    /// Describes the obstacle to the checkout of a commit. Fails with errors of other kinds.
     pub(crate) fn blocked(&self, error: GitError) -> Result<ManualFix, GitError> {
         let Self { remote, branch, upstream, .. } = self;
         let (left, files) = match error {

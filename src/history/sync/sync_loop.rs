@@ -39,9 +39,9 @@ pub(crate) enum SyncStart {
 /// The treatment of commits that change more than tasks, if no merge is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ForeignCommits {
-    /// They are pushed with the rest: a person asked for it.
+    /// Such commits are pushed with the rest: a person asked for it.
     Pushed,
-    /// They and all later commits stay here, for their author to push.
+    /// Such commits and all later ones stay here, for their author to push.
     Kept,
 }
 

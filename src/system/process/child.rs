@@ -64,9 +64,9 @@ pub struct ProcessLimits {
 /// The treatment of processes that a program left behind in its group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Orphans {
-    /// They are killed.
+    /// The processes are killed.
     Killed,
-    /// They live on, unattended.
+    /// The processes live on, unattended.
     Spared,
 }
 
@@ -90,9 +90,9 @@ pub enum How<R> {
     Exited(i32),
     /// A signal that we did not send ended it.
     Signalled(i32),
-    /// It reached its time limit.
+    /// The program reached its time limit.
     TimedOut,
-    /// It printed nothing for too long.
+    /// The program printed nothing for too long.
     Idle,
     /// The attendant ended it.
     Stopped(R),

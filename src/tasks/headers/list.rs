@@ -21,10 +21,10 @@ use crate::tasks::headers::summary::{NEW, TaskSummary, WAITING};
 #[derive(Debug, Clone, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a condition of its own")]
 pub(crate) struct Filter {
-    /// Of one of these workflows.
+    /// Tasks of one of these workflows.
     pub workflows: Vec<WorkflowName>,
     pub gates: Vec<GateId>,
-    /// Of one of these roles.
+    /// Tasks of one of these roles.
     pub roles: Vec<RoleId>,
     /// Claimed by this agent.
     pub agent: Option<AgentId>,

@@ -1,4 +1,4 @@
-//! The summaries of all tasks, from a cache where the files have not changed.
+//! The summaries of all tasks, from a cache if the files have not changed.
 //!
 //! Git follows renames in merges, so an active task may end up in the archive. These are found by HEAD, so that no list needs to walk
 //! the whole archive.
