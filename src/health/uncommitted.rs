@@ -276,7 +276,7 @@ fn unreadable_issues(files: &[Unreadable], committed: &HashMap<String, ObjectId>
     files.iter().map(issue).collect()
 }
 
-/// Returns the issues of task files that git left unmerged. A file is reported either here or as unreadable: here if `--settle` can merge it.
+/// Returns the issues of task files that git left unmerged. A file is reported here or as unreadable: here if `--settle` can merge it.
 fn unmerged_issues(
     workspace: &Workspace,
     unreadable: &mut Vec<Unreadable>,
