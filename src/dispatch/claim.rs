@@ -1,7 +1,7 @@
 //! Claims and assignments of one task, or of a branch of it.
 //!
 //! In a synced project a claim counts once the remote has it, so that no two machines hold one task. The push decides: of two
-//! claims, the one that was pushed first stands. A claim that the remote does not confirm is released, and never reported as made.
+//! claims, the one that was pushed first counts. A claim that the remote does not confirm is released, and never reported as made.
 
 use super::workplaces::{Opening, openings};
 use crate::domain::{AgentId, Ticket};
@@ -19,7 +19,7 @@ use crate::tasks::other_worktrees::{ensure_free_elsewhere, lock_claims};
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::state::task_state::{TaskState, committed_task};
 
-/// Claims the task for an agent that accepts any task. Returns nothing if this task cannot be claimed. Fails with
+/// Claims the task for an agent that accepts any task. Returns `None` if this task cannot be claimed. Fails with
 /// [`ProjectError::Contended`] if the branch has moved from `seen`, and with [`ProjectError::TakenElsewhere`] if another worktree
 /// has the task.
 pub(crate) fn try_claim(
@@ -97,7 +97,7 @@ pub(crate) fn assign(
                 Some((place, holder)) => assign_here(workspace, &place, by, &holder, dry_run),
                 None => release(workspace, ticket, Some(agent), DryRun::No),
             };
-            // The rules may not allow the earlier holder any more.
+            // The rules may no longer permit the earlier holder.
             back.or_else(|_| release(workspace, ticket, Some(agent), DryRun::No))
         })?;
     }
@@ -119,12 +119,12 @@ fn earlier_holder(
     }))
 }
 
-/// Returns whether the remote has to confirm claims, under these rules and in this run.
+/// Returns whether the remote must confirm claims, under these rules and in this run.
 pub(crate) fn is_shared(workspace: &Workspace, in_force: &InForce) -> bool {
     workspace.network == Network::Used && in_force.rules.project.git.sync
 }
 
-/// Returns whether the remote has to confirm a claim that is made now.
+/// Returns whether the remote must confirm a claim that is made now.
 pub(crate) fn is_shared_now(workspace: &Workspace, dry_run: DryRun) -> Result<bool, ProjectError> {
     if dry_run == DryRun::Yes {
         return Ok(false);
@@ -132,12 +132,12 @@ pub(crate) fn is_shared_now(workspace: &Workspace, dry_run: DryRun) -> Result<bo
     Ok(is_shared(workspace, &in_force(workspace, &workspace.repository.head_for_reading()?)?))
 }
 
-/// Syncs before something is claimed. Fails where no claim could be confirmed.
+/// Syncs before a task is claimed. Fails if no claim could be confirmed.
 pub(crate) fn sync_first(workspace: &Workspace) -> Result<(), ProjectError> {
     ensure_synced(&sync(workspace, &sync_options(SyncStart::Fetch))?, "claimed")
 }
 
-/// Has the remote confirm a claim, and releases it if the remote does not.
+/// Asks the remote to confirm a claim, and releases it if the remote does not.
 pub(crate) fn confirm(
     workspace: &Workspace,
     ticket: &Ticket,
@@ -149,7 +149,7 @@ pub(crate) fn confirm(
     })
 }
 
-/// Has the remote confirm a claim. Calls `give_back` if the remote does not.
+/// Asks the remote to confirm a claim. Calls `give_back` if the remote does not.
 pub(crate) fn confirm_or(
     workspace: &Workspace,
     ticket: &Ticket,
@@ -169,7 +169,7 @@ pub(crate) fn confirm_or(
     match confirmed {
         Ok(merge) => {
             let head = workspace.repository.head_for_reading()?.commit;
-            // An agent of the same name that was first elsewhere is another one.
+            // An agent of the same name that was first on another machine is a different one.
             let theirs = match (changed.commit, head) {
                 (Some(claim), Some(head)) => remote_before_merge(workspace, claim, head)?,
                 _ => first_parent(workspace, merge)?,
@@ -184,7 +184,7 @@ pub(crate) fn confirm_or(
     }
 }
 
-/// Returns the error of the confirmation, or one that says that the claim could not be released either.
+/// Returns the error of the confirmation, or an error that the claim could not be released either.
 fn give_back_error(
     ticket: &Ticket,
     agent: &AgentId,
@@ -193,7 +193,7 @@ fn give_back_error(
 ) -> ProjectError {
     match given_back {
         Ok(_) => error,
-        // It is not the agent's any more.
+        // The task is no longer the agent's.
         Err(other) if is_task_error(&other) || matches!(other, ProjectError::Refused(_)) => error,
         Err(other) => ProjectError::NotConfirmed {
             code: error.code(),
@@ -205,7 +205,7 @@ fn give_back_error(
     }
 }
 
-/// Returns the commit of the remote that the claim was merged into; nothing if the remote had no new commits.
+/// Returns the commit of the remote that the claim was merged into; `None` if the remote had no new commits.
 fn remote_before_merge(
     workspace: &Workspace,
     claim: CommitId,
@@ -241,12 +241,12 @@ pub(crate) fn sync_options(first: SyncStart) -> SyncOptions<'static> {
     }
 }
 
-/// Fails if the remote does not have what is here. `what` is what was to be done: `claimed` or `handed out`.
+/// Fails if the remote lacks commits of this clone. `what` is the intended action: `claimed` or `handed out`.
 pub(crate) fn ensure_synced(synced: &SyncResult, what: &str) -> Result<(), ProjectError> {
     unconfirmed(&synced.upstream, &synced.end, synced.rounds, what).map_or(Ok(()), Err)
 }
 
-/// Returns why the remote confirms nothing; nothing if it confirms.
+/// Returns the reason why the remote confirms nothing; `None` if it confirms.
 pub(crate) fn unconfirmed(
     upstream: &Upstream,
     end: &SyncEnd,
@@ -310,7 +310,7 @@ fn holds(
     Ok(same_visit && open.any(|place| is_meant(&place) && place.holder.as_ref() == Some(agent)))
 }
 
-/// Returns whether the error concerns this task alone, so that another task may still be claimed.
+/// Returns whether the error concerns only this task, so that another task may still be claimed.
 pub(crate) fn is_task_error(error: &ProjectError) -> bool {
     match error {
         ProjectError::Refused(refusal) => is_task_refusal(refusal),

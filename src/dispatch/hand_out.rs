@@ -1,8 +1,8 @@
-//! Hands out work: claims waiting tasks for agents, and blocks or unblocks tasks whose dependencies have ended. The rules decide who
-//! gets what; this module carries that out, in batches.
+//! Hands out work: claims waiting tasks for agents, and blocks or unblocks tasks whose dependencies have ended. The rules decide
+//! which agent gets which work; this module carries that out, in batches.
 //!
 //! A decision holds for the commit that it was made on. If the branch has moved when the lock is taken, nothing of the batch is
-//! written, and all is decided again. So two processes never give one task to two agents, nor an agent more than its limit.
+//! written, and all is decided again. So two processes never give one task to two agents, and no agent gets more than its limit.
 //!
 //! In a synced project `synced_assignment` makes the claims, since they count once the remote has them.
 
@@ -31,33 +31,33 @@ use crate::tasks::recovery::recover::recover_if_pending;
 use crate::tasks::state::commit_message;
 use crate::tasks::state::task_state::TaskState;
 
-/// How often everything is decided again at most because another process committed first.
+/// The most times that everything is decided again because another process committed first.
 const ATTEMPTS: usize = 100;
 
-/// What was handed out, and which tasks were blocked or unblocked by their dependencies.
+/// The assignments, and the tasks that were blocked or unblocked by their dependencies.
 #[derive(Default)]
 pub(crate) struct HandOutResult {
-    /// What was given to whom, the most urgent first.
+    /// The assignments, most urgent first.
     pub given: Vec<WorkAssignment>,
     pub dependents: Vec<DependencyChange>,
-    /// Whether any role has its work handed out; else agents ask for it.
+    /// True if any role has its work handed out; otherwise agents ask for it.
     pub hands_out: bool,
-    /// How many openings are left because no agent has room for them, or may work there.
+    /// The number of openings that are left because no agent has room for them, or may work there.
     pub left: usize,
-    /// Whether work is left that `sync_and_hand_out` has to give.
+    /// True if work is left that `sync_and_hand_out` must hand out.
     pub to_share: bool,
-    /// Why the remote confirmed no more assignments.
+    /// The reason why the remote confirmed no more assignments.
     pub unconfirmed: Option<ProjectError>,
-    /// Tasks that a person has to look at, with why.
+    /// Tasks that need a person, with the reason.
     pub failures: Vec<(TaskId, ProjectError)>,
 }
 
-/// Something that was given to an agent.
+/// Work that was given to an agent.
 pub(crate) struct WorkAssignment {
     pub ticket: Ticket,
-    /// To whom.
+    /// The agent that got it.
     pub agent: AgentId,
-    /// The claim; nothing in a dry run.
+    /// The claim; `None` in a dry run.
     pub changed: Option<Box<Changed>>,
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct DependencyChange {
     pub task: TaskId,
     /// The ended dependencies that block it; empty if it is unblocked.
     pub lost: Vec<LostDependency>,
-    /// The change; nothing in a dry run.
+    /// The change; `None` in a dry run.
     pub changed: Option<Box<Changed>>,
 }
 
@@ -74,12 +74,12 @@ pub(crate) struct DependencyChange {
 #[derive(Debug, Default)]
 pub(crate) struct NothingToHandOut(Option<CommitId>);
 
-/// Returns whether the rules have anything handed out.
+/// Returns whether the rules require any work to be handed out.
 pub(crate) fn hands_out(rules: &Rules) -> bool {
     rules.org.roles.iter().any(|(_, role)| rules.project.hand_out_policy(role) != HandOut::Ask)
 }
 
-/// A change of a task that the rules want.
+/// A change of a task that the rules require.
 pub(crate) enum Want {
     Give(Ticket, AgentId),
     Depend(TaskId, Vec<LostDependency>),
@@ -94,8 +94,8 @@ impl Want {
     }
 }
 
-/// Hands out what waits, and blocks or unblocks what depends on tasks that have ended. Calls `rest` between batches with the time
-/// that one took; it returns whether to go on.
+/// Hands out waiting work, and blocks or unblocks tasks that depend on ended ones. Calls `rest` between batches with the time that
+/// one took; it returns whether to continue.
 pub(crate) fn hand_out(
     workspace: &mut Workspace,
     wait: Duration,
@@ -150,7 +150,7 @@ pub(crate) fn hand_out(
     Ok(done)
 }
 
-/// Returns what is to be done now, and how many openings no agent gets.
+/// Returns the changes to make now, and the number of openings that no agent gets.
 pub(crate) fn find_wants(
     workspace: &Workspace,
     in_force: &InForce,
@@ -195,7 +195,7 @@ pub(crate) fn next_batch<T>(items: &mut Vec<T>, task: impl Fn(&T) -> TaskId) -> 
     batch
 }
 
-/// Carries out a batch. Returns the last commit, or nothing if everything has to be decided again.
+/// Carries out a batch. Returns the last commit; `None` if everything must be decided again.
 fn carry_out(
     workspace: &Workspace,
     head: &Head,
@@ -269,8 +269,8 @@ pub(crate) fn choose_for(
     Ok((state, choice))
 }
 
-/// Returns whether a person has to handle what is staged of the task's file. Without a report the task would silently be passed over
-/// each time.
+/// Returns whether a person must handle the staged version of the task's file. Without a report the task would silently be passed
+/// over each time.
 fn needs_person(error: &ProjectError) -> bool {
     matches!(
         error,
@@ -283,7 +283,7 @@ fn needs_person(error: &ProjectError) -> bool {
 }
 
 impl HandOutResult {
-    /// Adds what the remote confirmed.
+    /// Adds the results that the remote confirmed.
     pub(crate) fn add(&mut self, shared: Self) {
         self.given.extend(shared.given);
         self.failures.extend(shared.failures);

@@ -1,4 +1,4 @@
-//! The next task of an agent: the one it holds, else the most urgent one that it may take, which is then claimed.
+//! The next task of an agent: the one it holds, otherwise the most urgent one that it may take, which is then claimed.
 
 use super::claim::{claim, is_shared, sync_first, try_claim};
 use super::workplaces::{held_by, waiting};
@@ -13,32 +13,32 @@ use crate::tasks::headers::list::{Filter, Sort, is_ready, list};
 use crate::tasks::headers::summary::TaskSummary;
 use crate::tasks::plan::{Changed, DryRun};
 
-/// How often the search starts again at most because another process committed first.
+/// The most times that the search starts again because another process committed first.
 const ATTEMPTS: usize = 100;
 
 /// The result of the search for an agent's next task.
 pub(crate) enum Next {
-    /// This task, claimed.
+    /// A task, which is claimed.
     Task {
         changed: Box<Changed>,
-        /// What was claimed: the task, or a branch of it.
+        /// The ticket of the claim: the task, or a branch of it.
         ticket: Ticket,
     },
-    /// Nothing.
+    /// No task.
     Nothing {
         /// The roles that were searched.
         roles: Vec<RoleId>,
-        /// How many tasks of these roles are blocked, waiting for others, or claimed by others.
+        /// The number of tasks of these roles that are blocked, waiting for others, or claimed by others.
         waiting: usize,
     },
 }
 
-/// Which task is wanted.
+/// The kind of task that is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wanted<'t> {
-    /// The one that the agent holds, else a new one.
+    /// The one that the agent holds, otherwise a new one.
     Next,
-    /// A new one, whatever the agent holds.
+    /// A new one, even if the agent holds another.
     Another,
     /// Like `Next`, but none of these visits.
     Except(&'t [Ticket]),
@@ -88,14 +88,14 @@ fn search(
 ) -> Result<Next, ProjectError> {
     let rules = &in_force.rules;
     let limit = rules.org.agent(agent).and_then(|known| known.max_tasks);
-    // How many tasks the agent holds is only certain at one commit.
+    // The number of tasks that the agent holds is certain only at one commit.
     let look = || -> Result<_, ProjectError> {
         let seen = limit.map(|_| workspace.head()).transpose()?.and_then(|head| head.commit);
         Ok((seen, list(workspace, in_force, &Filter::default(), Sort::Priority)))
     };
     let (mut seen, mut listing) = look()?;
     if dry_run == DryRun::No && listing.tasks.iter().any(|(task, _)| task.is_owed(rules)) {
-        // Under changed rules, tasks may wait for other agents than their files say.
+        // Under changed rules, tasks may wait for other agents than those in their files.
         follow_rules_now(workspace)?;
         (seen, listing) = look()?;
     }
@@ -146,7 +146,7 @@ fn search(
         })
         .filter(|place| role.is_none_or(|role| *role == place.role) && place.suits(rules, agent))
         .collect();
-    // Among equally urgent tasks, those that return to this agent come first.
+    // Of equally urgent tasks, those that return to this agent are first.
     let order =
         |place: &UnclaimedWork| (place.priority, place.previous_agent.as_ref() != Some(agent));
     free.sort_by(|a, b| order(a).cmp(&order(b)).then_with(|| a.urgency().cmp(&b.urgency())));
@@ -167,7 +167,7 @@ fn search(
     Ok(Next::Nothing { roles, waiting })
 }
 
-/// Claims the named task for the agent, unless that has as many as it may.
+/// Claims the named task for the agent, unless the agent has reached its limit.
 pub(crate) fn claim_named(
     workspace: &Workspace,
     in_force: &InForce,
@@ -179,7 +179,7 @@ pub(crate) fn claim_named(
     if limit.is_some() {
         let held = claimed(workspace, in_force, agent, None).into_iter().map(|own| own.ticket);
         let held: Vec<Ticket> = held.collect();
-        // A task that the agent has already takes no more room.
+        // A task that the agent already has does not count again.
         if held.iter().all(|own| own.task != ticket.task) {
             ensure_room(limit, agent, &held)?;
         }
@@ -216,11 +216,11 @@ fn ensure_room(limit: Option<u32>, agent: &AgentId, held: &[Ticket]) -> Result<(
 pub(crate) struct Claim {
     pub ticket: Ticket,
     pub title: String,
-    /// Whether a person has put the task on hold.
+    /// True if a person has put the task on hold.
     pub held: bool,
 }
 
-/// Returns what the agent holds, the most urgent first; with a role, only its work in that role.
+/// Returns the work that the agent holds, most urgent first; with a role, only its work in that role.
 pub(crate) fn claimed(
     workspace: &Workspace,
     in_force: &InForce,

@@ -1,6 +1,7 @@
-//! Scheduled work, once: tasks follow the rules in force, time limits end, waiting work is handed out.
+//! Scheduled work, once: tasks follow the rules in force, expired time limits end visits and claims, waiting work is handed out.
 //!
-//! A sweep that finds nothing to do notes until when that holds, so that the next one at the same commit reads one file.
+//! A sweep that finds nothing to do records the time until which that holds, so that the next one at the same commit reads one
+//! file.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -19,10 +20,10 @@ use crate::storage::journal;
 use crate::tasks::automatic::{ExpiredLimits, RuleChanges, end_expired_limits, follow_rules};
 use crate::tasks::plan::DryRun;
 
-/// How long a note holds: uncommitted edits move no commit.
+/// The time for which the record of a sweep holds: uncommitted edits do not move the commit.
 const HORIZON: SignedDuration = SignedDuration::from_secs(50);
 
-/// What one round did.
+/// The results of one round.
 #[derive(Default)]
 pub(crate) struct SweepResult {
     /// Tasks that follow rules which have changed.
@@ -33,8 +34,8 @@ pub(crate) struct SweepResult {
     pub superseded: Vec<Loss>,
 }
 
-/// Does all that is due now; in a synced project the remote confirms what is handed out. Calls `rest` between batches with the time
-/// that one took; it returns whether to go on.
+/// Does all work that is due now; in a synced project the remote confirms the assignments. Calls `rest` between batches with the
+/// time that one took; it returns whether to continue.
 pub(crate) fn sweep(
     workspace: &mut Workspace,
     wait: Duration,
@@ -67,13 +68,13 @@ pub(crate) fn sweep(
     }
     if let Some(commit) = commit.filter(|_| dry_run == DryRun::No && swept.is_at_rest()) {
         let (left, next) = (swept.handed_out.left, swept.ran_out.next);
-        // The note only saves time.
+        // The record only saves time.
         let _ = DueHorizon { commit, examined: now, left, next }.save(&workspace.paths);
     }
     Ok(swept)
 }
 
-/// Returns whether nothing is due yet, as the horizon has it.
+/// Returns whether nothing is due yet, by the recorded horizon.
 fn is_ahead(horizon: &DueHorizon, now: Timestamp) -> bool {
     let age = now.duration_since(horizon.examined);
     !age.is_negative() && age < HORIZON && horizon.next.is_none_or(|next| next > now)
@@ -91,7 +92,7 @@ impl SweepResult {
             && superseded.is_empty()
     }
 
-    /// Returns whether the remote confirmed all that was handed out.
+    /// Returns whether the remote confirmed all assignments.
     pub(crate) fn is_confirmed(&self) -> bool {
         self.handed_out.unconfirmed.is_none()
     }

@@ -1,13 +1,13 @@
 //! Hands out work in a synced project: claims count once the remote has them, so that no two machines give away one task.
 //!
 //! ```text
-//!   sync       the branch is where the remote's is
-//!   decide     who gets what, at that commit
+//!   sync       the branch is at the remote's commit
+//!   decide     the assignments, at that commit
 //!   prepare    the commits, on no branch yet                             kill: unreferenced objects
-//!   push       accepted only if nobody else pushed; else start again, nothing has to be undone
+//!   push       accepted only if no other push was first; otherwise start again, nothing needs to be undone
 //!   bring      branch, index and worktree follow, as in any sync         kill: this clone is behind the remote
 //! ```
-//! Until the push nothing is visible here. No lock is held while the remote is asked.
+//! Until the push nothing is visible here. No lock is held during the request to the remote.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -32,15 +32,16 @@ use crate::tasks::recovery::recover::{FastForwardOutcome, fast_forward, recover_
 use crate::tasks::state::task_state::Pending;
 use crate::tasks::write::Write;
 
-/// What a sync with handing out did.
+/// The results of a sync with handing out.
 #[derive(Default)]
 pub(crate) struct SyncedHandOut {
-    /// The syncs that it took, in order: at least one, unless the project could not be synced.
+    /// The syncs that were needed, in order: at least one, unless the project could not be synced.
     pub synced: Vec<SyncResult>,
     pub handed_out: HandOutResult,
 }
 
-/// Syncs the project, and hands out what waits if its rules hand work out. Returns an error beside what was done.
+/// Syncs the project, and hands out waiting work if its rules require that. Returns an error together with the results so
+/// far.
 pub(crate) fn sync_and_hand_out(
     workspace: &mut Workspace,
     wait: Duration,
@@ -65,11 +66,11 @@ struct Offers {
 /// The outcome of an offer.
 #[derive(PartialEq, Eq)]
 enum OfferOutcome {
-    /// There is nothing more to give, or the remote refuses.
+    /// Nothing is left to give, or the remote refuses.
     Done,
-    /// The remote and this clone have it.
+    /// The remote and this clone have the claims.
     Given,
-    /// The remote or this clone has new commits: it has to be synced first.
+    /// The remote or this clone has new commits: a sync is needed first.
     Behind,
 }
 
@@ -80,7 +81,7 @@ struct OfferedClaim {
 }
 
 impl Offers {
-    /// Syncs and gives, until there is nothing more to give.
+    /// Syncs and gives, until nothing is left to give.
     fn run(&mut self, workspace: &mut Workspace, wait: Duration) -> Result<(), ProjectError> {
         for round in 0..ROUNDS {
             workspace.restart_wait(wait);
@@ -107,7 +108,7 @@ impl Offers {
         Ok(())
     }
 
-    /// Gives as long as there is something, and the remote accepts it.
+    /// Gives as long as work is left, and the remote accepts it.
     fn give(
         &mut self,
         workspace: &mut Workspace,
@@ -158,7 +159,7 @@ impl Offers {
                     Ok((state, plan))
                 });
             match planned {
-                // A person's edit is committed and sent as theirs before anything is offered.
+                // A person's edit is committed and pushed as theirs before anything is offered.
                 Ok((state, _)) if matches!(state.pending, Pending::Versions(_)) => {
                     edited.push((state, Choice::Pending));
                 }
@@ -183,7 +184,7 @@ impl Offers {
             return Ok(OfferOutcome::Behind);
         }
         let Some(prepared) = self.prepare(workspace, head, &mut claims, &mut writes)? else {
-            // What could not be prepared is passed over from now on.
+            // Claims that could not be prepared are passed over from now on.
             return Ok(OfferOutcome::Given);
         };
         workspace.repository.make_durable(&prepared)?;
@@ -211,12 +212,12 @@ impl Offers {
         let subject = format!("{SYNCED}handed out with {}", upstream.name());
         Ok(match fast_forward(workspace, head, prepared.last(), &subject)? {
             FastForwardOutcome::Done => OfferOutcome::Given,
-            // The next sync merges what was committed here meanwhile, or reports what is in the way.
+            // The next sync merges the commits made here meanwhile, or reports the obstacle.
             FastForwardOutcome::Moved | FastForwardOutcome::Blocked(_) => OfferOutcome::Behind,
         })
     }
 
-    /// Writes the commits of the claims that can be written; returns nothing if there are none.
+    /// Writes the commits of the claims that can be written; returns `None` if there are none.
     fn prepare(
         &mut self,
         workspace: &Workspace,

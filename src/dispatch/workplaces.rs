@@ -1,4 +1,5 @@
-//! Openings: which wait for an agent, who holds or may take them, and the workload of roles and agents. Reads only.
+//! Openings: those that wait for an agent, their holders and eligible agents, and the workload of roles and agents. Reads
+//! only.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +18,7 @@ use crate::tasks::headers::listing::{ListScope, Unreadable, read_all};
 use crate::tasks::headers::summary::{EndedVisit, TaskSummary, WAITING, gate_of, time};
 use crate::tasks::view::task_view::eligible_agents_at;
 
-/// Returns what can be claimed of the task: the whole, or branches of it. Does not check whether the task is ready.
+/// Returns the parts of the task that can be claimed: the whole, or branches of it. Does not check whether the task is ready.
 pub(crate) fn waiting(in_force: &InForce, task: &TaskSummary) -> Vec<UnclaimedWork> {
     let is_whole = task.routing.agent.is_none() && task.open_branches.is_empty();
     let whole = is_whole.then_some(None).into_iter();
@@ -69,8 +70,8 @@ fn waiting_at(
     })
 }
 
-/// Returns the workload of agents and each role's last assignment. An ended visit counts as assigned when it began, since the
-/// time of its claim is not kept.
+/// Returns the workload of agents and each role's last assignment. An ended visit counts as assigned at its beginning, since
+/// the time of its claim is not kept.
 pub(crate) fn agent_loads<'t>(tasks: impl IntoIterator<Item = &'t TaskSummary>) -> AgentLoads {
     let mut loads = AgentLoads::default();
     for task in tasks {
@@ -114,7 +115,7 @@ pub(crate) fn ticket(task: &TaskSummary, branch: Option<&OpenBranch>) -> Ticket 
     }
 }
 
-/// Returns what the agent holds of the task; with a role, only its work in that role.
+/// Returns the parts of the task that the agent holds; with a role, only its work in that role.
 pub(crate) fn held_by(task: &TaskSummary, agent: &AgentId, role: Option<&RoleId>) -> Vec<Ticket> {
     let mine = |holder: Option<&AgentId>, of: Option<&RoleId>| {
         holder == Some(agent) && role.is_none_or(|role| of == Some(role))
@@ -138,11 +139,11 @@ pub struct Opening {
     pub station: Station,
     pub role: RoleId,
     pub holder: Option<AgentId>,
-    /// Who may complete it now: the holder alone where there is one.
+    /// The agents that may complete it now: only the holder, if there is one.
     pub agents: Vec<AgentId>,
-    /// Whether it is for people only.
+    /// True if it is for people only.
     pub people_only: bool,
-    /// What blocks it, if it is blocked.
+    /// Its blockers, if it is blocked.
     pub blockers: Option<Vec<String>>,
 }
 
@@ -168,7 +169,7 @@ pub(crate) fn openings(rules: &Rules, task: &Task) -> Vec<Opening> {
     Workplace::open(rules, task).iter().map(opening).collect()
 }
 
-/// Returns the uncommitted changes in the worktree since then, task files aside.
+/// Returns the uncommitted changes in the worktree since then, except task files.
 pub(crate) fn left_behind(
     workspace: &Workspace,
     since: Timestamp,
@@ -240,7 +241,7 @@ impl Workload {
         self.roles.get(role.as_str()).cloned().unwrap_or_default()
     }
 
-    /// Returns what an agent has claimed.
+    /// Returns the tickets that an agent has claimed.
     pub(crate) fn of_agent(&self, agent: &AgentId) -> &[String] {
         self.agents.get(agent.as_str()).map(Vec::as_slice).unwrap_or_default()
     }

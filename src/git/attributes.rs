@@ -31,7 +31,7 @@ impl Repository {
         Ok(value)
     }
 
-    /// Returns which driver merges a file of the project, by `.gitattributes`.
+    /// Returns the name of the driver that merges a file of the project, by `.gitattributes`.
     pub fn merge_attribute(&self, path: &str) -> Result<Option<String>, GitError> {
         Ok(match self.attribute(path, "merge")? {
             Attribute::Value(driver) => Some(driver),
@@ -87,7 +87,7 @@ impl Repository {
         Err(GitError::Converted { path: path.to_owned(), by, line, file })
     }
 
-    /// Returns the file of attributes that has the last word on a file of the project, and a pattern there for all of its kind.
+    /// Returns the attribute file that decides last for a file of the project, and a pattern in it for all files of its kind.
     fn last_attributes(&self, path: &str, attribute: &str) -> (String, String) {
         let kind =
             path.split_once('/').map_or_else(|| path.to_owned(), |(top, _)| format!("{top}/**"));
@@ -125,8 +125,8 @@ impl Repository {
         names: [&str; N],
     ) -> Result<[Attribute; N], GitError> {
         let full_path = self.full_path(path);
-        // libgit2 reads the whole index to find attribute files that the worktree lacks. An empty index spares that where the main file
-        // is there. If it cannot be set, the lookup only takes longer.
+        // libgit2 reads the whole index to find attribute files that the worktree lacks. An empty index avoids that if the main file
+        // exists. If it cannot be set, the lookup only takes longer.
         if self.worktree_path(".gitattributes").is_file()
             && let Ok(mut empty) = Index::new()
         {

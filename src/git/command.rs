@@ -14,17 +14,17 @@ use super::error::GitError;
 /// Long enough for the largest index, short enough not to hold the writer lock for ever.
 const GIT_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// Git answers at once what does not depend on the size of the repository, or hangs.
+/// For questions that do not depend on the size of the repository: git answers at once, or hangs.
 pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How many paths are safe on one command line.
+/// The most paths that are safe on one command line.
 pub(crate) const PATHS_A_COMMAND: usize = 200;
 
 /// Environment that makes git show the stored history, as this module's readers do: without grafts and replacements.
 pub(crate) const TRUE_HISTORY: [(&str, &str); 2] =
     [("GIT_NO_REPLACE_OBJECTS", "1"), ("GIT_GRAFT_FILE", "/dev/null")];
 
-/// How a program ended, and its output.
+/// The exit status of a program, and its output.
 pub(crate) struct GitOutput {
     pub status: ExitStatus,
     pub stdout: Vec<u8>,
@@ -81,7 +81,7 @@ fn run_with(
     }
     let mut child = command.spawn()?;
     let stdin = child.stdin.take();
-    // It would keep the inherited file open.
+    // The command would keep the inherited file open.
     drop(command);
     let (ended, outputs) = mpsc::channel();
     let streams: [Box<dyn Read + Send>; 2] = [
@@ -93,7 +93,7 @@ fn run_with(
         thread::spawn(move || {
             let mut bytes = Vec::new();
             let read = stream.read_to_end(&mut bytes);
-            // Nobody listens any more once the deadline has passed.
+            // The receiver is gone once the deadline has passed.
             let _ = ended.send((number, read.map(|_| bytes)));
         });
     }
@@ -128,7 +128,7 @@ fn run_with(
 
 fn kill(child: &mut std::process::Child, group: GroupMode, timeout: Duration) -> io::Error {
     let leader = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw);
-    // It may just have ended by itself.
+    // The process may just have ended on its own.
     match (group, leader) {
         (GroupMode::Own, Some(leader)) => {
             let _ = rustix::process::kill_process_group(leader, rustix::process::Signal::KILL);
@@ -173,7 +173,7 @@ pub(crate) fn git(git_dir: &Path, worktree: &Path) -> Command {
     command
 }
 
-/// Returns a git command as the user would run it in that folder, whatever git has told a hook that this process runs in.
+/// Returns a git command as the user would run it in that folder, without the variables that git sets for a hook.
 pub(crate) fn users_git(folder: &Path) -> Command {
     as_user("git", folder)
 }
@@ -204,7 +204,7 @@ pub(crate) fn run_git(command: Command, input: &[u8]) -> Result<Vec<u8>, GitErro
     run_git_for(command, input, GIT_TIMEOUT)
 }
 
-/// Does so with another timeout.
+/// Runs a command of [`git`] with this timeout and returns its output; fails if git does.
 pub(crate) fn run_git_for(
     command: Command,
     input: &[u8],

@@ -1,4 +1,4 @@
-//! What can go wrong with the repository, each with the way out. Says nothing of tasks or gates.
+//! Errors of the repository, each with the way out. Knows nothing of tasks or gates.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -59,9 +59,9 @@ pub enum GitError {
         path: String,
         /// The attribute or setting.
         by: &'static str,
-        /// What keeps git from it, for new tasks too.
+        /// The line of attributes that keeps git from converting the file, for new tasks too.
         line: String,
-        /// The file of attributes that has the last word.
+        /// The attribute file that decides last.
         file: String,
     },
     #[error(
@@ -85,7 +85,7 @@ pub enum GitError {
     OwnFolderInGit(OwnFolder),
     #[error("`{}` is no path that git puts anything at; nothing was changed", .path.escape_debug())]
     Forbidden {
-        /// As the tree has it.
+        /// The path as the tree has it.
         path: String,
     },
     #[error("{} of aof's own folder no more committed; nothing was changed", files_text(.files))]
@@ -95,26 +95,26 @@ pub enum GitError {
     },
     #[error("the files that came could not be written, so the branch stays where it was: {detail}")]
     CheckoutFailed {
-        /// What git or the system said.
+        /// The message of git or the system.
         detail: String,
     },
     #[error("a sync was interrupted, and not all of it could be settled: {}", unsettled_text(.files))]
     NotSettled {
-        /// Those of which it is so.
+        /// The files that could not be restored.
         files: Vec<Unsettled>,
     },
     #[error("git refuses what `{remote}` has, so nothing of it was taken: {message}; see `git fetch {}`, and mend it there", quoted(.remote))]
     ObjectsRejected {
         /// The remote.
         remote: String,
-        /// What git said.
+        /// The message of git.
         message: String,
     },
     #[error("git could not take in what `{remote}` sent, so nothing was changed: {message}")]
     FetchNotStored {
         /// The remote.
         remote: String,
-        /// What git said.
+        /// The message of git.
         message: String,
     },
     #[error("the change leaves every file as the branch has it, so there is nothing to commit")]
@@ -144,7 +144,7 @@ pub enum GitError {
         "git's configuration has an include, or comes from the environment, so git itself must read it, and that failed: {detail}; see `git config --list`"
     )]
     ConfigUnread {
-        /// What git or the system said.
+        /// The message of git or the system.
         detail: String,
     },
     #[error("`{command}` failed: {detail}")]
@@ -152,16 +152,16 @@ pub enum GitError {
     #[error("`{command}` failed: {cause}")]
     NotRun {
         command: String,
-        /// It could not be started or did not end in time.
+        /// The program could not be started or did not end in time.
         cause: io::Error,
     },
 
     #[error("the {word} `{id}` is damaged: {detail}; `git fsck` tells what else is; {}", anew_text(.file))]
     Damaged {
-        /// Its object kind, or the expected one.
+        /// The kind of the object, or the expected kind.
         word: &'static str,
         id: ObjectId,
-        /// Where it is stored.
+        /// The file where the object is stored.
         file: PathBuf,
         detail: String,
     },
@@ -170,7 +170,7 @@ pub enum GitError {
         /// The expected object kind.
         word: &'static str,
         id: ObjectId,
-        /// Whether this is a partial clone, so git may fetch it on demand.
+        /// True if this is a partial clone, so git may fetch the object on demand.
         partial: bool,
     },
 
@@ -185,13 +185,13 @@ pub enum GitError {
         /// The alternates file that names the folder.
         file: PathBuf,
         folder: PathBuf,
-        /// What the system said.
+        /// The message of the system.
         detail: String,
     },
     #[error("`{path}` cannot be read: {detail}; {fix}")]
     Unreadable {
         path: PathBuf,
-        /// What the system said, or what is wrong with it.
+        /// The message of the system, or the fault of the file.
         detail: String,
         fix: &'static str,
     },
@@ -211,14 +211,14 @@ pub enum GitError {
     },
 }
 
-/// How git tracks aof's own folder.
+/// The places where git tracks aof's own folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnFolder {
     /// Its name in git, relative to the project.
     pub name: String,
-    /// Whether HEAD has it.
+    /// True if HEAD has it.
     pub is_committed: bool,
-    /// Whether the index has it.
+    /// True if the index has it.
     pub is_staged: bool,
     /// The enclosing checkout that has it, if it is not the project's own worktree.
     pub enclosing_checkout: Option<PathBuf>,
@@ -229,9 +229,9 @@ pub struct OwnFolder {
 pub struct Unsettled {
     /// Relative to the worktree.
     pub path: String,
-    /// What git or the system said.
+    /// The message of git or the system.
     pub reason: String,
-    /// What a person can do instead.
+    /// The fix that a person can apply instead.
     pub fix: String,
 }
 
@@ -257,7 +257,7 @@ impl<T> During<T> for Result<T, git2::Error> {
     }
 }
 
-/// Returns how to restore a damaged object file. A pack's index can be rebuilt from the pack.
+/// Returns the fix for a damaged object file. A pack's index can be rebuilt from the pack.
 fn anew_text(file: &Path) -> String {
     if file.extension().is_some_and(|end| end == "idx") {
         let pack = file.with_extension("pack");

@@ -23,12 +23,12 @@ use crate::git::id::{CommitId, ObjectId};
 use crate::git::repository::handle::Repository;
 use crate::git::repository::references::Head;
 
-/// How long a remote may take when nobody can be prompted.
+/// The longest time that a remote may take if no person can be prompted.
 const PATIENCE: Duration = Duration::from_mins(2);
-/// How long it may take when somebody at a terminal can be prompted.
+/// The longest time that a remote may take if a person at a terminal can be prompted.
 const PATIENCE_WITH_PEOPLE: Duration = Duration::from_mins(15);
 
-/// Whether git may prompt for a passphrase or a password.
+/// The permission for git to prompt for a passphrase or a password.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prompts {
     /// At the terminal, if there is one.
@@ -38,7 +38,8 @@ pub enum Prompts {
 }
 
 impl Repository {
-    /// Returns where a branch is synced: on the named remote, else on the one that it tracks, else on `origin`, else on the only one.
+    /// Returns the upstream of a branch: on the named remote, otherwise on the one that it tracks, otherwise on `origin`, otherwise
+    /// on the only one.
     pub fn upstream(
         &self,
         head: &Head,
@@ -77,7 +78,7 @@ impl Repository {
         }))
     }
 
-    /// Returns where the remote's branch was at the last fetch or push; `None` before the first one.
+    /// Returns the commit that the remote's branch was at after the last fetch or push; `None` before the first one.
     pub fn tracked_commit(&self, upstream: &Upstream) -> Result<Option<CommitId>, GitError> {
         self.read_reference(&upstream.tracking)
     }
@@ -97,9 +98,9 @@ impl Repository {
         })
     }
 
-    /// Returns the newest local commit that the remote's branch lost when it was rewritten. The rewrite shows by where the branch
-    /// was `seen` before, or by a forced update in the reflog. Returns `None` if somebody has since merged both versions or
-    /// adopted the new one.
+    /// Returns the newest local commit that the remote's branch lost when it was rewritten. A rewrite shows by the commit where the
+    /// branch was `seen` before, or by a forced update in the reflog. Returns `None` if both versions have since been merged or the
+    /// new one was adopted.
     pub fn commit_lost_by_rewrite(
         &self,
         upstream: &Upstream,
@@ -146,7 +147,7 @@ impl Repository {
         Ok(push_outcome(upstream, &text(&finished.stdout), &text(&finished.stderr)))
     }
 
-    /// Returns a git command as the user would run it here, without prompts unless somebody is at the terminal.
+    /// Returns a git command as the user would run it here, without prompts unless a person is at the terminal.
     pub(crate) fn remote_git_command(&self, prompts: Prompts) -> Result<Command, GitError> {
         // A remote's address may be a relative path, which git resolves from the main worktree.
         let common = self.common_dir();
@@ -168,7 +169,7 @@ impl Repository {
 }
 
 impl Prompts {
-    /// Returns whether somebody can be prompted.
+    /// Returns whether a person can be prompted.
     fn has_people(self) -> bool {
         self == Self::AtTerminal
             && std::io::stdin().is_terminal()
@@ -176,7 +177,7 @@ impl Prompts {
     }
 }
 
-/// Runs a command of [`Repository::remote_git_command`]. The error says why it did not run or end.
+/// Runs a command of [`Repository::remote_git_command`]. The error is the reason why it did not run or end.
 pub(crate) fn run_remote_git(
     command: Command,
     prompts: Prompts,
@@ -205,8 +206,8 @@ pub(crate) fn text(bytes: &[u8]) -> String {
 const NAP: Duration = Duration::from_millis(20);
 
 impl Repository {
-    /// Fetches the remote's branch and returns where it is; `None` if the remote has no such branch. Retries until the deadline
-    /// while another process updates the remote-tracking branch.
+    /// Fetches the remote's branch and returns its commit; `None` if the remote has no such branch. Retries until the deadline while
+    /// another process updates the remote-tracking branch.
     pub fn fetch(
         &self,
         upstream: &Upstream,
@@ -263,7 +264,7 @@ impl Repository {
             "--no-write-fetch-head",
             "--no-auto-maintenance",
         ]);
-        // Even a partial clone needs all fetched objects: they are compared, and may have to be merged.
+        // Even a partial clone needs all fetched objects: they are compared, and may need to be merged.
         git.args([
             "--no-recurse-submodules",
             "--no-filter",
@@ -294,10 +295,10 @@ impl Repository {
     }
 }
 
-/// How long git may need to move a branch that it has locked.
+/// The longest time that git needs to move a branch that it has locked.
 const LONGEST_MOVE: Duration = Duration::from_secs(1);
 
-/// Removes the lock of a fetch that was killed: it was not there before, and nobody has renamed or replaced it for a second.
+/// Removes the lock of a fetch that was killed: it was not there before, and has been neither renamed nor replaced for a second.
 fn remove_dead_lock(lock: &Path) {
     let made = || fs::symlink_metadata(lock).ok().map(|data| (data.ino(), data.mtime_nsec()));
     let Some(first) = made() else { return };

@@ -1,14 +1,14 @@
-//! Interprets git's messages about a remote: somebody pushed first, the remote rejected the push, it cannot be reached, or a
+//! Interprets git's messages about a remote: another push was first, the remote rejected the push, it cannot be reached, or a
 //! local obstacle. Pure text.
 
 use std::path::PathBuf;
 
 use crate::git::error::GitError;
 
-/// How many characters of a message from git or a hook are shown.
+/// The most characters of a message from git or a hook that are shown.
 const WORDS: usize = 2000;
 
-/// Where a branch is synced: the remote, and its branch there.
+/// The branch that a local branch is synced with: the remote, and its branch there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upstream {
     /// The remote, as `git remote` names it.
@@ -17,17 +17,17 @@ pub struct Upstream {
     pub reference: String,
     /// The full name of its remote-tracking branch here, as `refs/remotes/origin/main`.
     pub tracking: String,
-    /// Whether the local branch is set up to track it, which a plain `git push` requires.
+    /// True if the local branch is set up to track it, which a plain `git push` requires.
     pub followed: bool,
 }
 
-/// Why a remote could not be used.
+/// The reason why a remote could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteError {
-    /// The repository has none.
+    /// The repository has no remote.
     #[error("there is no remote to sync with")]
     NoRemote,
-    /// It has several, and none is configured for this branch.
+    /// The repository has several remotes, and none is configured for this branch.
     #[error("there are several remotes, and none of them is said to be the one to sync with")]
     Ambiguous {
         /// All remotes.
@@ -36,25 +36,25 @@ pub enum RemoteError {
     /// There is no remote of that name.
     #[error("there is no remote `{name}`")]
     Unknown {
-        /// The name that was asked for.
+        /// The name that was given.
         name: String,
         /// The remotes that exist.
         known: Vec<String>,
     },
-    /// It does not answer.
+    /// The remote does not answer.
     #[error("`{remote}` cannot be reached: {message}")]
     Unreachable {
         /// The remote.
         remote: String,
-        /// What git said.
+        /// The message of git.
         message: String,
     },
-    /// It answers, and denies this user access.
+    /// The remote answers, and denies this user access.
     #[error("`{remote}` does not let you in: {message}")]
     Denied {
         /// The remote.
         remote: String,
-        /// What git said.
+        /// The message of git.
         message: String,
     },
 }
@@ -62,16 +62,16 @@ pub enum RemoteError {
 /// The result of a push.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pushed {
-    /// The remote has it.
+    /// The remote has the commit.
     Done,
     /// The remote's branch has moved meanwhile, or is locked.
     Moved {
-        /// In its own words.
+        /// The message of git.
         message: String,
     },
-    /// The remote or a hook rejected it.
+    /// The remote or a hook rejected the push.
     Rejected {
-        /// In its own words.
+        /// The message of the remote or the hook.
         message: String,
     },
 }
@@ -105,7 +105,7 @@ pub(crate) fn push_outcome(
                 (is_moved(line) && !is_unwritable(stderr), readable_output(stderr, line));
             Ok(if is_moved { Pushed::Moved { message } } else { Pushed::Rejected { message } })
         }
-        // The remote has it, whatever git failed at afterwards.
+        // The remote has the commit, whatever failed in git afterwards.
         Some(_) => Ok(Pushed::Done),
         // A local hook that rejects the push ends git before it lists any branch, and so does a read-only remote. Such a remote
         // did answer, so it is not unreachable.
@@ -138,7 +138,7 @@ pub(crate) fn remote_error(remote: &str, message: &str) -> RemoteError {
     }
 }
 
-/// Returns whether a rejected line of `git push --porcelain` only means that somebody else pushed first.
+/// Returns whether a rejected line of `git push --porcelain` only means that another push was first.
 fn is_moved(line: &str) -> bool {
     const FASTER: [&str; 8] = [
         "(fetch first)",
@@ -153,8 +153,8 @@ fn is_moved(line: &str) -> bool {
     FASTER.iter().any(|word| line.contains(word))
 }
 
-/// Returns whether the remote failed to write its branch though nobody else was updating it. Only `error:` lines count: hooks and
-/// warnings may use the same words about other things.
+/// Returns whether the remote failed to write its branch though no other process was updating it. Only `error:` lines count:
+/// hooks and warnings may use the same words about other things.
 fn is_unwritable(message: &str) -> bool {
     const WHY: [&str; 5] = [
         "Permission denied",
@@ -216,18 +216,18 @@ pub(crate) fn objects_error(remote: &str, message: &str) -> Option<GitError> {
     failed.then_some(refusal)
 }
 
-/// What kept git from updating a remote-tracking branch in this clone.
+/// The obstacle that kept git from updating a remote-tracking branch in this clone.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum FetchObstacle {
     /// Another process holds this lock.
     Lock(PathBuf),
     /// Another process updated it at the same moment.
     Race,
-    /// Anything else: it lasts until somebody fixes it.
+    /// Any other obstacle: it lasts until a person fixes it.
     Other,
 }
 
-/// Returns the local obstacle that a failed fetch reports, if it does. No message of the remote leads to one.
+/// Returns the local obstacle that a failed fetch reports, if any. No message of the remote leads to one.
 pub(crate) fn fetch_obstacle(message: &str) -> Option<FetchObstacle> {
     const NOTING: [&str; 5] = [
         "cannot lock ref",

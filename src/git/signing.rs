@@ -16,7 +16,7 @@ use crate::git::repository::handle::Repository;
 /// Long enough to answer a passphrase dialog or to touch a token.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How commits are signed here.
+/// The program, format and key that sign commits here.
 #[derive(Debug, Clone)]
 pub(crate) struct Signer {
     program: String,
@@ -38,7 +38,8 @@ pub(crate) struct Signers {
 }
 
 impl Signer {
-    /// Returns the signer that git's configuration asks for, if it asks for one. Without a key, git's user is its name.
+    /// Returns the signer that git's configuration asks for, if any. Without a configured key, the key is named by
+    /// git's user.
     pub(crate) fn configured(repository: &Repository) -> Result<Option<Self>, GitError> {
         let config = repository.config()?;
         if config.switch("commit.gpgSign")? != Some(true) {
@@ -81,7 +82,7 @@ impl Signer {
         &self.program
     }
 
-    /// Returns the SSH key that it signs with, if it signs with one.
+    /// Returns the SSH key of the signer; `None` if it does not sign with SSH.
     pub(crate) fn ssh_key(&self) -> Option<SshKey> {
         (self.format == Format::Ssh).then(|| named_key(&self.key))
     }
@@ -110,13 +111,13 @@ impl Signer {
     }
 
     fn sign_ssh(&self, bytes: &[u8]) -> Result<String, String> {
-        // The writer lock is held, so it must not wait for input at the terminal.
+        // The writer lock is held, so the program must not wait for input at the terminal.
         signature(&self.program, &named_key(&self.key), "git", bytes, PromptPlace::Window)
     }
 }
 
 impl Repository {
-    /// Returns why commits cannot be signed though they have to be, as far as that can be told in advance.
+    /// Returns the reason why commits cannot be signed though they must be, as far as it is known in advance.
     pub fn signing_problem(&self) -> Result<Option<String>, GitError> {
         if self.identity().is_err() {
             return Ok(None);
@@ -137,7 +138,7 @@ impl Repository {
         }
     }
 
-    /// Returns the key by which git signs commits of its user, if it goes by the committer's name.
+    /// Returns the key with which git signs commits of its user, if it is chosen by the committer's name.
     pub fn key_by_name(&self) -> Option<String> {
         let config = self.config().ok()?;
         let is_named = config.text("user.signingKey").is_some_and(|text| !text.is_empty());
@@ -182,16 +183,16 @@ impl Signers {
     }
 }
 
-/// Which key signs.
+/// The key that signs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SshKey {
-    /// The key in a file; a public key stands for the private key next to it or in the ssh agent.
+    /// The key in a file; a public key refers to the private key next to it or in the ssh agent.
     File(PathBuf),
-    /// The one in the ssh agent that belongs to this public key.
+    /// The key in the ssh agent that belongs to this public key.
     Agent(String),
 }
 
-/// Where the signing program may ask for a passphrase.
+/// The place where the signing program may ask for a passphrase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PromptPlace {
     /// At the terminal, without a time limit.
@@ -221,7 +222,8 @@ impl Repository {
     }
 }
 
-/// Returns the first key that `gpg.ssh.defaultKeyCommand` prints, or why it prints none. Like git, uses no shell.
+/// Returns the first key that `gpg.ssh.defaultKeyCommand` prints, or the reason why it prints none. Like git, uses no
+/// shell.
 fn default_key(command: &str, folder: &Path) -> Result<String, String> {
     let words =
         words_of(command).ok_or("its quotes (`gpg.ssh.defaultKeyCommand`) are not closed")?;
@@ -272,7 +274,7 @@ pub(crate) fn named_key(named: &str) -> SshKey {
     }
 }
 
-/// Returns the armored signature of the text, or why it could not be made.
+/// Returns the armored signature of the text, or the reason why it could not be made.
 pub(crate) fn signature(
     program: &str,
     key: &SshKey,
@@ -291,7 +293,7 @@ pub(crate) fn signature(
     let message = put("text", text)?;
     let mut command = Command::new(program);
     if asking == PromptPlace::Terminal {
-        // `-q` keeps the prompts, also the one to touch a token.
+        // With `-q`, ssh-keygen still prompts, also for a touch on a token.
         command.arg("-q");
     }
     command.args(["-Y", "sign", "-n", namespace, "-f"]);
@@ -323,7 +325,7 @@ fn at_terminal(mut command: Command) -> Result<(), String> {
 }
 
 fn in_background(mut command: Command) -> Result<(), String> {
-    // Without a dialog program it must fail rather than prompt at the terminal.
+    // Without a dialog program, signing must fail rather than prompt at the terminal.
     command.env("SSH_ASKPASS_REQUIRE", "force");
     if std::env::var_os("SSH_ASKPASS").is_none() {
         command.env("SSH_ASKPASS", "false");

@@ -7,13 +7,13 @@ use super::error::{During, GitError};
 /// A merged text in two versions, which differ where the sides conflict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MergedText {
-    /// With our lines at conflicts.
+    /// The text with our lines at conflicts.
     pub ours: Vec<u8>,
-    /// With their lines at conflicts.
+    /// The text with their lines at conflicts.
     pub theirs: Vec<u8>,
 }
 
-/// How conflicts are marked.
+/// The conflict markers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Marks {
     /// The length of a marker.
@@ -119,7 +119,7 @@ fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split_inclusive(|byte| *byte == b'\n')
 }
 
-/// Returns how many `<` or `>` a line begins with.
+/// Returns the number of `<` or `>` at the beginning of a line.
 fn arrows(line: &[u8]) -> usize {
     line.iter().take_while(|byte| b"<>".contains(byte)).count()
 }
@@ -150,7 +150,7 @@ fn merged(
     theirs: &[u8],
     options: &mut MergeFileOptions,
 ) -> Result<Vec<u8>, GitError> {
-    // Append a line break to each: so a last line without one is like all others, and no text is empty.
+    // Append a line break to each: then a last line without one is like all others, and no text is empty.
     let end: &[u8] = if ours.windows(2).any(|pair| pair == b"\r\n") { b"\r\n" } else { b"\n" };
     let base = base.map(|base| [base, end].concat()).unwrap_or_default();
     let texts = [base, [ours, end].concat(), [theirs, end].concat()];

@@ -17,7 +17,8 @@ use crate::tasks::headers::summary::{HEADERS, TaskSummary};
 /// The issues that a check found.
 pub(crate) type CheckResult = Result<Vec<Issue>, ProjectError>;
 
-/// Which command runs the checks: `aof status` shows what needs somebody now, `aof doctor` checks everything.
+/// The command that runs the checks: `aof status` shows issues that need attention now, `aof doctor` checks
+/// everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum View {
     Status,
@@ -28,15 +29,15 @@ pub(crate) enum View {
 pub(crate) struct CheckContext<'w> {
     pub workspace: &'w Workspace,
     pub view: View,
-    /// Whether a watcher runs.
+    /// True if a watcher runs.
     pub watcher: bool,
     pub head: Head,
-    /// What keeps commands from committing: a merge, a rebase, a detached HEAD.
+    /// The state of git that keeps commands from committing: a merge, a rebase, a detached HEAD.
     pub busy: Option<GitError>,
     pub index_fault: Option<GitError>,
-    /// Whether the header cache was damaged before it was read.
+    /// True if the header cache was damaged before it was read.
     pub cache_damaged: bool,
-    /// The state that only the rules can interpret, or why no rules are in force.
+    /// The state that only the rules can interpret, or the reason why no rules are in force.
     pub project: Result<CheckedProject, ProjectError>,
 }
 
@@ -49,7 +50,7 @@ pub(crate) struct CheckedProject {
     pub committed: HashMap<String, ObjectId>,
     /// Companions whose task is in another folder or in the archive.
     pub orphaned_companions: Vec<OrphanedCompanion>,
-    /// How git's index differs from HEAD; empty while that cannot be read.
+    /// The differences of git's index from HEAD; empty while the index cannot be read.
     pub index: IndexDifferences,
     pub remote: Option<RemoteStanding>,
 }
@@ -82,12 +83,12 @@ impl<'w> CheckContext<'w> {
         Ok(Self { workspace, view, watcher, head, busy, index_fault, cache_damaged, project })
     }
 
-    /// Returns what the rules in force interpret, if there are any.
+    /// Returns the state that the rules in force interpret; `None` without rules.
     pub(crate) fn project(&self) -> Option<&CheckedProject> {
         self.project.as_ref().ok()
     }
 
-    /// Returns how many active tasks came to their gate under earlier rules.
+    /// Returns the number of active tasks that reached their gate under earlier rules.
     pub(crate) fn drifted(&self) -> usize {
         let drifted = |project: &CheckedProject| {
             let rules = &project.in_force.rules;
@@ -116,7 +117,7 @@ impl CheckedProject {
         let mut listing = read_all(workspace, &in_force, ListScope::Active);
         listing.tasks.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
         let orphaned_companions = orphaned_companions(&workspace.paths);
-        // A file beside the tasks that is no companion may be a task with a wrong name.
+        // A file beside the tasks that is not a companion may be a task with a wrong name.
         listing.beside.retain(|file| {
             orphaned_companions.iter().all(|orphan| orphan.path.as_str() != file.path)
         });

@@ -1,4 +1,5 @@
-//! `aof doctor`: finds what is wrong with a project, says why it matters and what to do, and makes the safe repairs.
+//! `aof doctor`: finds the faults of a project, explains why they matter and how to fix them, and makes the safe
+//! repairs.
 
 use serde_json::{Value, json};
 
@@ -9,7 +10,7 @@ use crate::project::issue::{Issue, Weight};
 use crate::project::workspace::Workspace;
 use crate::tasks::plan::DryRun;
 
-/// Returns every issue of a project, each with its reason. `watcher` says whether a watcher runs.
+/// Returns every issue of a project, each with its reason. `watcher`: a watcher runs.
 pub(crate) fn find_issues(
     workspace: &Workspace,
     watcher: bool,
@@ -21,27 +22,27 @@ pub(crate) fn find_issues(
     Ok(issues)
 }
 
-/// Whether an issue was repaired.
+/// The outcome of repairing an issue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RepairOutcome {
-    /// It was only reported.
+    /// The issue was only reported.
     Reported,
-    /// It would be repaired.
+    /// The issue would be repaired.
     Repairable,
-    /// It was repaired.
+    /// The issue was repaired.
     Repaired,
-    /// Its repair failed, for this reason.
+    /// The repair failed, for this reason.
     Failed(String),
 }
 
-/// An issue, and what was done about it.
+/// An issue, and the outcome of its repair.
 pub(crate) struct HandledIssue {
     pub issue: Issue,
     pub outcome: RepairOutcome,
 }
 
 impl HandledIssue {
-    /// Returns whether something is still wrong.
+    /// Returns whether the fault remains.
     pub(crate) fn is_wrong(&self) -> bool {
         self.issue.weight == Weight::Wrong && self.outcome != RepairOutcome::Repaired
     }
@@ -77,7 +78,7 @@ pub(crate) fn report_issues(issues: Vec<Issue>) -> Vec<HandledIssue> {
         .collect()
 }
 
-/// Returns the issues, and what was done about them, as `--json` shows it.
+/// Returns the issues for `--json`, each with the outcome of its repair.
 pub(crate) fn doctor_value(handled: &[HandledIssue]) -> Value {
     let complaints = handled.iter().map(|HandledIssue { issue, outcome }| {
         let (word, error) = match outcome {
@@ -100,7 +101,7 @@ pub(crate) fn doctor_value(handled: &[HandledIssue]) -> Value {
     json!({"ok": !handled.iter().any(HandledIssue::is_wrong), "complaints": complaints.collect::<Vec<_>>()})
 }
 
-/// Returns why an issue of this code matters.
+/// Returns the reason why an issue of this code matters.
 fn why(code: &str) -> &'static str {
     let of_code = |line: &'static str| {
         let (codes, why) = line.trim().split_once(": ")?;
@@ -109,7 +110,7 @@ fn why(code: &str) -> &'static str {
     WHY.lines().find_map(of_code).unwrap_or("it needs somebody's attention")
 }
 
-/// Why issues matter, by their codes.
+/// The reasons why issues matter, by their codes.
 const WHY: &str = "
     own_folder_in_git: whoever commits files there could act for everybody who has the branch, so no command changes anything
     git_fails: no command changes anything before it knows what git has in `.aof`

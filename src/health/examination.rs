@@ -5,7 +5,7 @@ use super::{git, local_files, rules, task_files, uncommitted};
 use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
 
-/// Which view runs a check.
+/// The views that run a check.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CheckScope {
     Both,

@@ -20,19 +20,19 @@ use crate::system::terminal::all_quoted;
 use crate::tasks::other_worktrees::differing_tasks;
 use crate::tasks::recovery::dropped_steps::{dropped_steps, lost_steps_issue};
 
-/// The oldest git that has every feature used here.
+/// The oldest version of git that has every feature used here.
 const OLDEST: (u32, u32) = (2, 34);
 
-/// A running git holds no lock that long, except for a commit whose message is being written.
+/// Longer than a running git holds a lock, except for a commit whose message is being written.
 const OLD_LOCK: Duration = Duration::from_mins(5);
 
-/// No working command holds the writer lock that long, in seconds.
+/// Longer than a working command holds the writer lock, in seconds.
 const LONG: f64 = 60.0;
 
 /// The default limits of `git gc --auto`.
 const USUAL: Storage = Storage { loose: 6_700, packs: 50 };
 
-/// The commands that tell git who the user is.
+/// The commands that set git's user.
 const SAY_WHO: &str = "`git config user.name \"Your Name\"` and `git config user.email \"you@example.org\"`; with \
                        `--global`, for every repository that does not say otherwise";
 
@@ -166,7 +166,7 @@ pub(crate) fn check_loose_objects(context: &CheckContext<'_>) -> CheckResult {
     let repository = &context.workspace.repository;
     let Storage { loose, packs } = repository.storage()?;
     let limits = repository.packing_limits()?;
-    // Git estimates how many there are, and packs them after the next commit.
+    // Git estimates the numbers, and packs objects after the next commit.
     let more = |limit: usize| limit.saturating_add(limit / 4);
     let most = limits.map_or(USUAL, |on| Storage { loose: more(on.loose), packs: more(on.packs) });
     if loose <= most.loose && packs <= most.packs {
@@ -223,7 +223,7 @@ pub(crate) fn check_lost_steps(context: &CheckContext<'_>) -> CheckResult {
         return Ok(Vec::new());
     }
     let lost = match dropped_steps(workspace, &context.head) {
-        // The checks that need the history report what is wrong with it.
+        // The checks that need the history report its faults.
         Err(_) if !context.is_doctor() => return Ok(Vec::new()),
         lost => lost?,
     };
@@ -325,7 +325,7 @@ pub(crate) fn check_merge_driver(context: &CheckContext<'_>) -> CheckResult {
     if context.project().is_none() || context.index_fault.is_some() {
         return Ok(Vec::new());
     }
-    // In a clone that does not know the driver, git silently merges task files as text.
+    // In a clone that lacks the driver, git silently merges task files as text.
     let missing = missing(&context.workspace.repository)?;
     let problem = "git merges tasks as text in this clone: its configuration does not know the merge driver of `.gitattributes`";
     let issue = Issue::new("merge_driver_missing", problem, "`aof doctor --fix` puts it in place");

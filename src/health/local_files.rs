@@ -1,4 +1,5 @@
-//! Checks of what only this clone has: caches, temporary files, schemas, the event stream, the inbox and the outbox.
+//! Checks of the files that only this clone has: caches, temporary files, schemas, the event stream, the inbox and
+//! the outbox.
 
 use std::path::Path;
 
@@ -36,7 +37,7 @@ pub(crate) fn check_cache(context: &CheckContext<'_>) -> CheckResult {
     })])
 }
 
-/// Reports a file system whose locks do not hold for everybody who can write there.
+/// Reports a file system whose locks do not bind all machines that can write there.
 pub(crate) fn check_file_system(context: &CheckContext<'_>) -> CheckResult {
     let root = context.workspace.paths.root();
     let issue = network_file_system(root)?.map(|kind| {

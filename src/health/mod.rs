@@ -1,4 +1,4 @@
-//! What is wrong with a project, and what needs attention.
+//! The faults of a project, and the issues that need attention.
 
 #![expect(clippy::unnecessary_wraps, reason = "all checks have one signature")]
 

@@ -1,4 +1,5 @@
-//! The project at a glance: what waits for the reader, what is late or escalated, and what needs attention.
+//! An overview of the project: work that waits for the reader, late or escalated tasks, and issues that
+//! need attention.
 
 use std::collections::BTreeMap;
 
@@ -17,52 +18,52 @@ use crate::tasks::headers::dependencies::Dependencies;
 use crate::tasks::headers::summary::{TaskSummary, WAITING};
 use crate::tasks::view::waiting::{WaitingDecision, waiting_for};
 
-/// The project at a glance.
+/// An overview of the project.
 pub(crate) struct Overview<'c> {
     /// The project's name.
     pub name: Option<&'c str>,
-    /// The branch that changes are committed to; nothing while none can be.
+    /// The branch that changes are committed to; `None` while nothing can be committed.
     pub branch: Option<&'c str>,
-    /// How its branch compares with its remote, if it has one.
+    /// The comparison of its branch with its remote, if it has one.
     pub remote: Option<&'c RemoteStanding>,
-    /// How many active tasks there are, by the word that lists show.
+    /// The number of active tasks, by the word that lists show.
     pub counts: BTreeMap<&'static str, usize>,
-    /// How many of them came to their gate under earlier rules.
+    /// The number of tasks that reached their gate under earlier rules.
     pub drifted: usize,
     /// The programs that pause at their usage limits.
     pub paused: Vec<ProgramPause>,
-    /// What needs attention, the most urgent first.
+    /// The issues that need attention, most urgent first.
     pub attention: Vec<Issue>,
 }
 
-/// The tasks that somebody should look at.
+/// The tasks that need attention.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct StatusLists {
-    /// Who looks, if that is known.
+    /// The reader, if known.
     pub you: Option<AgentId>,
-    /// The decisions that wait for the reader, and the work that the reader holds; the oldest first.
+    /// The decisions that wait for the reader, and the work that the reader holds; oldest first.
     pub waiting_for_you: Vec<StatusEntry>,
-    /// What is late, the longest first.
+    /// The late tasks, longest late first.
     pub overdue: Vec<StatusEntry>,
-    /// Visits that belong to another role than their gate's, the oldest first.
+    /// Visits that belong to another role than their gate's, oldest first.
     pub escalated: Vec<StatusEntry>,
 }
 
-/// A task that somebody should look at, and how.
+/// A task that needs attention, with the reason and a command.
 #[derive(Debug, Serialize)]
 pub(crate) struct StatusEntry {
     pub ticket: Ticket,
     pub title: String,
     pub gate: Option<String>,
-    /// Since when it waits, or is late.
+    /// The time since when it waits, or is late.
     pub since: Timestamp,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     pub command: String,
 }
 
-/// Returns the project at a glance.
+/// Returns an overview of the project.
 pub(crate) fn overview<'c>(context: &'c CheckContext<'_>) -> Result<Overview<'c>, ProjectError> {
     let project = context.project();
     let mut counts = BTreeMap::new();
@@ -84,7 +85,7 @@ pub(crate) fn overview<'c>(context: &'c CheckContext<'_>) -> Result<Overview<'c>
     })
 }
 
-/// Returns the tasks that somebody should look at. The reader is the named agent, else git's user.
+/// Returns the tasks that need attention. The reader is the named agent, otherwise git's user.
 pub(crate) fn status_lists(context: &CheckContext<'_>, named: Option<&AgentId>) -> StatusLists {
     let Some(project) = context.project() else { return StatusLists::default() };
     let workspace = context.workspace;
@@ -103,7 +104,7 @@ pub(crate) fn status_lists(context: &CheckContext<'_>, named: Option<&AgentId>) 
     lists
 }
 
-/// Returns what waits for the reader.
+/// Returns the decisions and the work that wait for the reader.
 fn awaited(workspace: &Workspace, project: &CheckedProject, you: &AgentId) -> Vec<StatusEntry> {
     let decision = |wait: WaitingDecision| {
         let verb = if approving(&wait.outcomes).is_some() { "approve" } else { "complete" };
@@ -150,7 +151,7 @@ fn entry(
     }
 }
 
-/// Returns a task that is late: by its due date, else by the time limit of its gate.
+/// Returns a task that is late: by its due date, otherwise by the time limit of its gate.
 fn late(task: &TaskSummary, now: Timestamp) -> Option<StatusEntry> {
     if !task.is_overdue(now) {
         return None;
@@ -172,7 +173,7 @@ fn escalated(task: &TaskSummary) -> Option<StatusEntry> {
     Some(entry(task, None, format!("escalated to {role}"), command))
 }
 
-/// Returns the project at a glance as `--json` shows it.
+/// Returns the overview for `--json`.
 pub(crate) fn overview_value(overview: &Overview<'_>) -> Value {
     let issue = |own: &Issue| json!({"code": own.code, "problem": own.problem, "fix": own.fix});
     json!({

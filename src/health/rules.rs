@@ -82,7 +82,8 @@ pub(crate) fn check_programs(context: &CheckContext<'_>) -> CheckResult {
     Ok(vec![Issue::new("program_untrusted", problem, fix).advice()])
 }
 
-/// Reports gates of the rules in force that no agent can complete, because they are kept apart from others.
+/// Reports gates of the rules in force that no agent can complete, because every eligible agent must have worked at
+/// conflicting gates before.
 pub(crate) fn check_staffing(context: &CheckContext<'_>) -> CheckResult {
     let Some(CheckedProject { in_force, .. }) = context.project() else { return Ok(Vec::new()) };
     let found = unstaffed(&in_force.rules.project, &in_force.rules.org).into_iter();
@@ -111,7 +112,7 @@ pub(crate) fn check_tests(context: &CheckContext<'_>) -> CheckResult {
     Ok(vec![Issue::new("invalid_tests", problem, fix)])
 }
 
-/// Reports tasks that came to their gate under earlier rules.
+/// Reports tasks that reached their gate under earlier rules.
 pub(crate) fn check_drift(context: &CheckContext<'_>) -> CheckResult {
     let drifted = context.drifted();
     if drifted == 0 {
@@ -234,10 +235,11 @@ fn no_rules_issue(
         ), RESTORE_PROJECT_FILE.to_owned())))
 }
 
-/// How long each batch waits for the lock.
+/// The time that each batch waits for the lock.
 const WAIT: Duration = Duration::from_secs(10);
 
-/// Reports tasks that cannot move. `aof doctor` leaves out blocked and overdue ones: they are no fault of the project.
+/// Reports tasks that cannot move. `aof doctor` leaves out blocked and overdue ones: they are not a fault of the
+/// project.
 pub(crate) fn check_stuck_tasks(context: &CheckContext<'_>) -> CheckResult {
     let Some(CheckedProject { in_force, listing, .. }) = context.project() else {
         return Ok(Vec::new());
@@ -252,7 +254,7 @@ pub(crate) fn check_stuck_tasks(context: &CheckContext<'_>) -> CheckResult {
     Ok(issues)
 }
 
-/// Returns why a task cannot move.
+/// Returns the reason why a task cannot move.
 fn stuck_task_issue(rules: &Rules, header: &TaskSummary) -> Option<Issue> {
     let id = &header.id;
     if header.status == Status::Blocked {
@@ -347,7 +349,7 @@ pub(crate) fn check_unapplied_rules(context: &CheckContext<'_>) -> CheckResult {
     })])
 }
 
-/// Returns how to unblock a blocked task.
+/// Returns a hint for unblocking a blocked task.
 fn unblock_hint(header: &TaskSummary) -> String {
     let id = &header.id;
     let lost =
@@ -397,7 +399,7 @@ pub(crate) fn check_folder_sizes(context: &CheckContext<'_>) -> CheckResult {
     Ok(issues.collect())
 }
 
-/// Moves the tasks directly in `tasks/` to where new ones go, each in a commit of its own.
+/// Moves the tasks directly in `tasks/` to the folders for new ones, each in a commit of its own.
 fn move_to_shards(workspace: &mut Workspace) -> Result<(), ProjectError> {
     let flat: Vec<TaskId> = walk_active(&workspace.paths)
         .filter_map(|entry| match entry {

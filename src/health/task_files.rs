@@ -23,7 +23,7 @@ use crate::tasks::apply::change_all;
 use crate::tasks::headers::listing::{ListScope, Unreadable, is_misplaced, read_all};
 use crate::tasks::plan::{Choice, relocation};
 
-/// How long each batch waits for the lock.
+/// The time that each batch waits for the lock.
 const WAIT: Duration = Duration::from_secs(10);
 
 /// Reports tasks with several files, in the archive too. A person decides which one counts, unless one is an uncommitted copy or was
@@ -87,7 +87,7 @@ fn doubled_task(context: &CheckContext<'_>, id: &TaskId, files: Vec<ProjectPath>
     Issue::new("task_doubled", problem, fix).because(why)
 }
 
-/// Returns the archived file of a task that has that file too.
+/// Returns another file of the task, in the archive, if there is one.
 pub(crate) fn archived_beside(
     workspace: &Workspace,
     id: &TaskId,
@@ -96,7 +96,7 @@ pub(crate) fn archived_beside(
     Ok(task_files::find_archived(&workspace.paths, id)?.filter(|archived| archived != path))
 }
 
-/// Returns the issue of a file under the id of a finished task, which no command takes up.
+/// Returns the issue of a file under the id of a finished task, which no command adopts.
 pub(crate) fn doubled_in_archive(
     context: &CheckContext<'_>,
     id: &TaskId,
@@ -132,7 +132,7 @@ fn doubled_files(workspace: &Workspace) -> BTreeMap<TaskId, Vec<ProjectPath>> {
     files
 }
 
-/// Returns how to remove the files: `git rm` refuses one that git does not know.
+/// Returns the commands that remove the files: `git rm` refuses one that git does not track.
 fn removal(workspace: &Workspace, head: Option<CommitId>, files: &[ProjectPath]) -> String {
     let is_known = |path: &&ProjectPath| is_committed(workspace, head, path).unwrap_or(true);
     let (known, unknown): (Vec<_>, Vec<_>) = files.iter().partition(is_known);
@@ -178,7 +178,7 @@ fn remove_spare(workspace: &Workspace, files: &[ProjectPath]) -> Result<(), Proj
     Ok(atomic_write::remove_if(&lock, spare, &bytes)?)
 }
 
-/// Reports finished tasks outside the archive and active ones in it, which git leaves there when it follows renames. The doctor
+/// Reports finished tasks outside the archive and active ones in it, which git leaves there when it follows renames. `aof doctor`
 /// checks the archive too.
 pub(crate) fn check_misplaced(context: &CheckContext<'_>) -> CheckResult {
     let Some(CheckedProject { in_force, listing, .. }) = context.project() else {
@@ -221,7 +221,7 @@ fn put_in_place(workspace: &mut Workspace, misplaced: &[TaskId]) -> Result<(), P
     change_all(workspace, WAIT, misplaced, &|task| Ok(relocation(task).unwrap_or(Choice::Settled)))
 }
 
-/// Reports companions that stayed behind when their task was finished, or when a person moved it.
+/// Reports companions that were left behind when their task was finished, or when a person moved it.
 pub(crate) fn check_companions(context: &CheckContext<'_>) -> CheckResult {
     let workspace = context.workspace;
     let Some(CheckedProject { orphaned_companions, .. }) =
@@ -229,7 +229,7 @@ pub(crate) fn check_companions(context: &CheckContext<'_>) -> CheckResult {
     else {
         return Ok(Vec::new());
     };
-    // The files may be on their way into the archive.
+    // The files may just be moving into the archive.
     if journal::is_pending(&workspace.paths) {
         return Ok(Vec::new());
     }
@@ -328,7 +328,7 @@ pub(crate) fn check_missing_files(context: &CheckContext<'_>) -> CheckResult {
         .filter_map(|path| Some((layout::task_id(path.name())?.ok()?, path)))
         .collect();
     if !gone.is_empty() {
-        // A moved task has a file elsewhere.
+        // A moved task has a file at another path.
         let known = task_files::known_ids(&workspace.paths);
         let moved;
         (moved, gone) = gone.into_iter().partition(|(id, _)| known.binary_search(id).is_ok());
@@ -342,7 +342,7 @@ pub(crate) fn check_missing_files(context: &CheckContext<'_>) -> CheckResult {
     Ok(issues)
 }
 
-/// Returns the issues of moved tasks that HEAD has at both the new and the old place.
+/// Returns the issues of moved tasks that HEAD has at both the new and the old path.
 fn half_moved(
     workspace: &Workspace,
     committed: &HashMap<String, ObjectId>,
@@ -369,7 +369,7 @@ fn half_moved(
     left.into_iter().map(issue).collect()
 }
 
-/// Returns whether no file is there. A path that cannot be looked up is not gone.
+/// Returns whether no file is at the path. A path that cannot be looked up is not gone.
 pub(crate) fn is_gone(path: &Path) -> bool {
     path.symlink_metadata().is_err_and(|error| error.kind() == ErrorKind::NotFound)
 }

@@ -57,7 +57,7 @@ pub(crate) fn check_uncommitted(context: &CheckContext<'_>) -> CheckResult {
         let archived = archived_beside(workspace, id, path)?;
         let issue =
             archived.as_ref().map(|archived| doubled_in_archive(context, id, path, archived));
-        // The doctor reports all tasks with several files.
+        // `aof doctor` reports all tasks with several files.
         doubled.extend(issue.filter(|_| !context.is_doctor()));
         Ok(archived.is_some())
     };
@@ -124,7 +124,7 @@ pub(crate) fn check_archive(context: &CheckContext<'_>) -> CheckResult {
     let is_reported =
         |path: &str| index.behind.iter().chain(&index.taken_out).any(|file| file.path == path);
     files.retain(|path| committed.contains_key(path) && !is_reported(path));
-    // Another check reports what a killed command left.
+    // Another check reports the remains of a killed command.
     if files.is_empty() || journal::is_pending(&context.workspace.paths) {
         return Ok(Vec::new());
     }
@@ -183,7 +183,7 @@ fn read_task(
     task_state::parse(in_force, id, path, &snapshot.bytes, workspace.now())
 }
 
-/// Reports tasks in which something is read otherwise than it looks. What is committed keeps its reading.
+/// Reports tasks in which a form is read differently than it looks. Committed forms are read as before.
 pub(crate) fn check_misread(context: &CheckContext<'_>) -> CheckResult {
     let workspace = context.workspace;
     let Some(CheckedProject { in_force, committed, listing, .. }) = context.project() else {
@@ -197,7 +197,7 @@ pub(crate) fn check_misread(context: &CheckContext<'_>) -> CheckResult {
         let Ok(file) = read_task(workspace, in_force, &task.id, path) else { continue };
         let text = String::from_utf8_lossy(file.bytes());
         let mut found = Diagnostic::from_faults(path.as_str(), &text, &misread(&file));
-        // A new or edited file with other forms waits, and is reported so.
+        // A new or edited file with other forms waits, and is reported as waiting.
         let waits = task.is_new || !is_as_committed(workspace, committed, path, file.bytes());
         found.retain(|one| !waits || one.code == "nul_byte");
         if found.is_empty() {
@@ -276,14 +276,14 @@ fn unreadable_issues(files: &[Unreadable], committed: &HashMap<String, ObjectId>
     files.iter().map(issue).collect()
 }
 
-/// Returns the issues of task files that git left unmerged. A file is reported either here or as unreadable: here if `--settle` can merge it.
+/// Returns the issues of task files that git left unmerged. A file is reported here or as unreadable: here if `--settle` can merge it.
 fn unmerged_issues(
     workspace: &Workspace,
     unreadable: &mut Vec<Unreadable>,
 ) -> Result<Vec<Issue>, ProjectError> {
     let mut issues = Vec::new();
     let mut tasks = unmerged_tasks(workspace)?;
-    // Changes that may get lost come first.
+    // Changes that may get lost are first.
     tasks.sort_by_key(|task| !matches!(task.state, UnmergedState::OneSided(_)));
     for task in tasks {
         let is_settled = match &task.state {

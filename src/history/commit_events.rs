@@ -16,7 +16,7 @@ use crate::project::workspace::Workspace;
 use crate::rules::merge::{Superseded, with_people_of};
 use crate::rules::{Rules, events};
 
-/// How many earlier versions of a file are tried for one that can be read.
+/// The number of earlier versions of a file that are tried to find a readable one.
 const LOOK_BACK: usize = 100;
 
 /// Derives the events of commits, one after the other.
@@ -76,7 +76,7 @@ impl<'w> EventDeriver<'w> {
         Ok(derived)
     }
 
-    /// Returns what a merge superseded. If our file is unchanged, only the merged commits show that.
+    /// Returns the entries that a merge superseded. If our file is unchanged, only the merged commits show them.
     fn of_merge(
         &mut self,
         entry: &LogEntry,
@@ -152,7 +152,7 @@ impl<'w> EventDeriver<'w> {
             Some(version) => self.before(rules, entry, id, version)?,
             None => None,
         };
-        // Of an unreadable file, as while somebody edits it, nothing is known.
+        // Nothing is known of an unreadable file, for example during a person's edit.
         let Some(after) = self.reader.read(rules, entry, id, new)? else { return Ok(None) };
         let (mut before, mut events) = (before, Vec::new());
         let first = self.reported_by_rebased(news, entry, id)?;
@@ -165,7 +165,7 @@ impl<'w> EventDeriver<'w> {
         if let Some(reported) = reported {
             let is_edit = before.is_none_or(|before| with_people_of(&before, &after) != *before);
             events.extend(crate::rules::events(rules, Some(&reported), &after));
-            // An edit that was not reported comes from this commit, or else from its other parent.
+            // An edit that was not reported was made by this commit, or otherwise by its other parent.
             events.retain(|event| is_edit || !matches!(event, Event::Edited { .. }));
             before = Some(reported);
             if events.is_empty() {
@@ -194,7 +194,7 @@ impl<'w> EventDeriver<'w> {
         }))
     }
 
-    /// Returns the furthest state between `before` and `after` that was reported on another branch, as of squashed or merged changes.
+    /// Returns the furthest state between `before` and `after` that was reported on another branch, for squashed or merged changes.
     fn reported_state(
         &mut self,
         news: &UnreportedCommits,
@@ -243,8 +243,8 @@ impl<'w> EventDeriver<'w> {
         Ok(None)
     }
 
-    /// Returns the events of a task that were reported before a rebase made this commit again. They are the same acts, even if they lead
-    /// to another state now.
+    /// Returns the events of a task that were reported before a rebase repeated this commit. They are the same acts, even if they now
+    /// lead to another state.
     fn reported_by_rebased(
         &mut self,
         news: &UnreportedCommits,
@@ -285,7 +285,7 @@ impl<'w> EventDeriver<'w> {
     }
 }
 
-/// Returns the events between two states of a task, with what the commit message adds.
+/// Returns the events between two states of a task, with the additions of the commit message.
 fn events_of_commit(
     rules: &Rules,
     entry: &LogEntry,
@@ -298,7 +298,7 @@ fn events_of_commit(
     events
 }
 
-/// Adds what only the commit message says: who wrote a comment or edited, that a person assigned a claim.
+/// Adds the facts that only the commit message has: the author of a comment or an edit, or a person who assigned a claim.
 fn refine_by_message(events: &mut Vec<Event>, entry: &LogEntry, known: bool) {
     let trailers = trailers::parse(&entry.message);
     let trailer =

@@ -52,7 +52,7 @@ pub(crate) fn changed_tasks(changed: &[ChangedFile]) -> BTreeMap<TaskId, Changed
     tasks
 }
 
-/// Returns the tasks that have more than one file in a commit, each with the files behind the first.
+/// Returns the tasks that have more than one file in a commit, each with all files after the first.
 pub(crate) fn doubled(
     repository: &Repository,
     commit: CommitId,
@@ -63,7 +63,7 @@ pub(crate) fn doubled(
     Ok(behind_first.collect())
 }
 
-/// The tasks of the commit that was asked about last. A commit may remove thousands of tasks: its tree is listed once for all.
+/// The tasks of the commit that was requested last. A commit may remove thousands of tasks: its tree is listed once for all.
 #[derive(Default)]
 pub(crate) struct KnownFiles(Option<(CommitId, CommitTasks)>);
 
@@ -106,7 +106,7 @@ pub(crate) fn doubled_by(
 }
 
 /// Returns whether the task that a commit names belongs to another project of the repository: the commit changed such a file there, and
-/// none in this project. A folder without rules is no project.
+/// none in this project. A folder without rules is not a project.
 pub(crate) fn is_of_another_project(
     repository: &Repository,
     entry: &LogEntry,
@@ -132,13 +132,13 @@ pub(crate) fn is_of_another_project(
     Ok(false)
 }
 
-/// Returns the folders that may be the project of a file below `tasks/`, the outermost first: empty for the top, else with a slash.
+/// Returns the folders that may be the project of a file below `tasks/`, outermost first: empty for the top, otherwise with a slash.
 pub(crate) fn project_folders(path: &str) -> impl DoubleEndedIterator<Item = &str> {
     let above = path.match_indices("tasks/").map(|(at, _)| &path[..at]);
     above.collect::<Vec<_>>().into_iter().filter(|above| above.is_empty() || above.ends_with('/'))
 }
 
-/// How many tasks are kept.
+/// The number of tasks that are kept.
 const MOST_TASKS: usize = 1_000;
 
 /// The rules in force at the commit that was read last.
@@ -146,7 +146,7 @@ const MOST_TASKS: usize = 1_000;
 pub(crate) struct KnownRules(Option<(CommitId, Option<Rc<Rules>>)>);
 
 impl KnownRules {
-    /// Returns the rules that decided a commit: those of its parent, or its own if it brings the first ones.
+    /// Returns the rules that decided a commit: those of its parent, or its own if it introduces the first ones.
     pub(crate) fn behind(
         &mut self,
         workspace: &Workspace,
@@ -186,7 +186,7 @@ pub(crate) struct KnownTasks {
 }
 
 impl KnownTasks {
-    /// Returns a version of a task; nothing if its file cannot be read, as while somebody edits it.
+    /// Returns a version of a task; `None` if its file cannot be read, for example during a person's edit.
     pub(crate) fn read(
         &mut self,
         workspace: &Workspace,
@@ -204,7 +204,7 @@ impl KnownTasks {
             return Ok(None);
         };
         let task = Rc::new(task);
-        // What a file leaves open depends on the commit.
+        // The fields that a file leaves open depend on the commit.
         if extent == Extent::Whole {
             self.keep(version, &task);
         }
@@ -279,7 +279,7 @@ pub(crate) fn id_of(path: &str) -> Option<TaskId> {
     task_id(path.rsplit('/').next()?)?.ok()
 }
 
-/// Returns where the file of a merged task belongs: in the archive or not, preferably where a side has it, ours first. A file with
+/// Returns the path for the file of a merged task: in the archive or not, preferably where a side has it, ours first. A file with
 /// conflict markers is archived if a side has archived it.
 fn place_of(
     rules: &Rules,
@@ -342,7 +342,7 @@ pub(crate) fn superseded_trailer(superseded: &Superseded) -> Option<Trailer> {
     Trailer::new(SUPERSEDED, &value).ok()
 }
 
-/// A task that two commits changed: at their merge base, and as each of them has it.
+/// A task that two commits changed: at their merge base, and in each of them.
 pub(crate) struct TaskPair {
     pub base: Option<Rc<Task>>,
     pub ours: Rc<Task>,
@@ -392,7 +392,7 @@ impl TaskChanges {
 }
 
 impl TaskPair {
-    /// Returns the merged task, with people's fields as in `people`; nothing if the two cannot be merged.
+    /// Returns the merged task, with people's fields as in `people`; `None` if the two cannot be merged.
     pub(crate) fn merged(&self, rules: &Rules, people: &Task) -> Option<Merged> {
         let apart = apart(self.base.as_deref(), &self.ours, &self.theirs).ok()?;
         Some(merge(rules, &apart, people))

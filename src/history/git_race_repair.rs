@@ -1,11 +1,11 @@
-//! Repairs what a person's git command did when aof committed during it.
+//! Repairs the effect of a person's git command during which aof committed.
 //!
-//! `git reset`, `git stash` and `git rebase --abort` move the branch to where HEAD was when they began, and so drop the steps since.
-//! These are restored, or reported with the command that does so.
+//! `git reset`, `git stash` and `git rebase --abort` move the branch to the commit that HEAD was at when they began, and so drop the
+//! steps since. These are restored, or reported with the command that restores them.
 //!
-//! `git commit` and `git merge` read the index before they lock it, and write what they have read. Steps in between are missing in
-//! that index, and the next `git commit` would revert them. Such entries are updated: they are versions that HEAD had, and only aof
-//! has committed that file since. What a person staged is left alone.
+//! `git commit` and `git merge` read the index before they lock it, and write back that state. Steps in between are missing in that
+//! index, and the next `git commit` would revert them. Such entries are updated: they are versions that HEAD had, and only aof has
+//! committed that file since. Entries that a person staged stay.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -32,7 +32,7 @@ use crate::tasks::recovery::recover::{
 };
 
 /// Restores the first dropped steps onto the branch, and returns them. If the branch has new commits, they are merged by meaning, like
-/// steps of another clone. Returns nothing if people have to decide, or somebody commits meanwhile.
+/// steps of another clone. Returns `None` if people must decide, or if the branch moves meanwhile.
 pub(crate) fn restore_steps(workspace: &Workspace) -> Result<Option<RestoredSteps>, ProjectError> {
     let head = workspace.head_now()?;
     let found = dropped_steps(workspace, &head)?;
@@ -63,8 +63,8 @@ pub(crate) fn restore_steps(workspace: &Workspace) -> Result<Option<RestoredStep
     Ok(is_restored.then(restored))
 }
 
-/// Merges dropped steps into HEAD by meaning. Returns the merge commit, which is on no branch yet; nothing if both sides changed the
-/// same thing.
+/// Merges dropped steps into HEAD by meaning. Returns the merge commit, which is on no branch yet; `None` if both sides changed the
+/// same field or line.
 fn merge_dropped(
     workspace: &Workspace,
     head: &Head,
@@ -80,11 +80,11 @@ fn merge_dropped(
     Ok(Some(join(workspace, &sides, &subject, merged)?.commit))
 }
 
-/// Steps that are on the branch again.
+/// Restored steps.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RestoredSteps {
     pub tasks: Vec<String>,
-    /// How many steps.
+    /// The number of steps.
     pub steps: usize,
 }
 
@@ -94,13 +94,13 @@ pub(crate) struct BranchSeen(Option<(Head, [Option<FileStat>; 2])>);
 
 /// The outcome for steps that git dropped since the last check.
 pub(crate) enum RecoveredSteps {
-    /// They are on the branch again.
+    /// The steps are on the branch again.
     Restored(RestoredSteps),
-    /// A person has to restore them.
+    /// A person must restore the steps.
     Reported(Issue),
 }
 
-/// Runs a repair without waiting for locks. Returns nothing if one is taken: the next check tries again.
+/// Runs a repair without waiting for locks. Returns `None` if one is taken: the next check tries again.
 fn without_waiting<T>(
     workspace: &mut Workspace,
     wait: Duration,
@@ -118,7 +118,7 @@ fn without_waiting<T>(
     }
 }
 
-/// Restores steps that git dropped since the last check, and returns those and the issues of others. Does not wait for locks.
+/// Restores steps that git dropped since the last check. Returns these steps, and issues about the others. Does not wait for locks.
 pub(crate) fn tend_branch(
     workspace: &mut Workspace,
     wait: Duration,
@@ -140,7 +140,7 @@ pub(crate) fn tend_branch(
         match without_waiting(workspace, wait, restore_steps) {
             Ok(Some(Some(restored))) => return Ok(vec![RecoveredSteps::Restored(restored)]),
             Ok(Some(None) | None) => return Ok(Vec::new()),
-            // A person has to clear the way: the steps are reported.
+            // A person must clear the way: the steps are reported.
             Err(ProjectError::Git(error)) if is_blocked(&error) => {}
             Err(error) => return Err(error),
         }
@@ -158,17 +158,17 @@ pub(crate) fn tend_branch(
 /// The task files whose version in the index differs from HEAD's.
 #[derive(Default)]
 pub(crate) struct IndexDifferences {
-    /// Files that nobody staged: the index has an earlier version.
+    /// Files that no person staged: the index has an earlier version.
     pub behind: Vec<StagedFile>,
     /// Files that a person staged.
     pub staged: Vec<StagedFile>,
-    /// Files of tasks that are missing in the index but not in the worktree: git read it before they came, or a person removed them
-    /// from it.
+    /// Files of tasks that are missing in the index but not in the worktree: git read it before they were added, or a person removed
+    /// them from it.
     pub taken_out: Vec<StagedFile>,
 }
 
 impl IndexDifferences {
-    /// Compares the index with HEAD. During a merge, git itself shows what is staged.
+    /// Compares the index with HEAD. During a merge, git itself shows the staged files.
     pub(crate) fn read(workspace: &Workspace) -> Result<Self, ProjectError> {
         match head(workspace) {
             Some(head) => {
@@ -203,8 +203,8 @@ impl IndexDifferences {
                 None => missing.push(file),
             }
         }
-        // Only a person removes a file from the index and keeps it (`git rm --cached`). But if the index still has it at the path that
-        // it was moved from, the index is behind.
+        // Only a person removes a file from the index and keeps it (`git rm --cached`). But if the index still has it at its path
+        // before a move, the index is behind.
         let moved = differences.behind.iter().filter(|file| file.head.is_none());
         let moved: BTreeSet<String> = moved.map(|file| file.name().to_owned()).collect();
         let (behind, missing) =
@@ -219,7 +219,7 @@ impl IndexDifferences {
         Ok(differences)
     }
 
-    /// Returns the problem and the fix of files that the index has in an earlier version; nothing if there are none.
+    /// Returns the problem and the fix of files that the index has in an earlier version; `None` if there are none.
     pub(crate) fn stale_issue(&self) -> Option<(String, String)> {
         let (names, restore) = restore_command(&self.behind)?;
         let files = if self.behind.len() == 1 { "task file" } else { "task files" };
@@ -228,7 +228,7 @@ impl IndexDifferences {
         Some((problem, format!("{restore}; `aof doctor --fix` does it")))
     }
 
-    /// Returns the problem and the fix of tasks that the next commit would remove from git; nothing if there are none.
+    /// Returns the problem and the fix of tasks that the next commit would remove from git; `None` if there are none.
     pub(crate) fn unstaged_issue(&self) -> Option<(String, String)> {
         let (names, restore) = restore_command(&self.taken_out)?;
         let is_one = self.taken_out.len() == 1;
@@ -237,7 +237,7 @@ impl IndexDifferences {
     }
 }
 
-/// Returns the files in a sentence, and the command that restores them in the index; nothing if there are none.
+/// Returns the files in a sentence, and the command that restores them in the index; `None` if there are none.
 fn restore_command(files: &[StagedFile]) -> Option<(String, String)> {
     let names: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
     let restore = format!("`git restore --staged {}`", all_quoted(names.iter().copied()));
@@ -284,7 +284,7 @@ pub(crate) fn catch_up(workspace: &Workspace) -> Result<Vec<String>, ProjectErro
             record_sync(&lock, locks)
         });
     if caught_up.is_err() {
-        // The first error is reported; if the journal cannot be cleared now, the next command does it.
+        // The first error is reported; if the journal cannot be cleared now, the next command clears it.
         let _ = recover(workspace, &lock);
     } else {
         journal::clear(&lock)?;

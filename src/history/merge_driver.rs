@@ -1,8 +1,7 @@
 //! Git's merge driver for task files, and the setup of the driver and of git's hooks.
 //!
-//! The driver merges the file that git asks about by the rules in force at HEAD. The hooks run `staged_check`. Git
-//! calls both because of a committed line in `.gitattributes`, and of the configuration and hooks of each clone. A person's lines and
-//! hooks stay as they are.
+//! The driver merges the file that git names by the rules in force at HEAD. The hooks run `staged_check`. Git calls both because of a
+//! committed line in `.gitattributes`, and of the configuration and hooks of each clone. A person's lines and hooks stay as they are.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -28,8 +27,8 @@ use crate::tasks::write::PlainFile;
 /// Opens the project in a folder.
 pub(crate) type ProjectOpener<'o> = &'o dyn Fn(&Path) -> Result<Workspace, ProjectError>;
 
-/// Returns whether git merges two common ancestors of a criss-cross merge, by the labels of the sides. In a label, the path of a moved
-/// file follows.
+/// Returns whether git merges two common ancestors of a criss-cross merge, by the labels of the sides. A label may be followed by the
+/// path of a moved file.
 pub(crate) fn is_virtual_base(marks: &Marks) -> bool {
     let is = |label: &str, name| {
         label.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
@@ -104,7 +103,7 @@ fn task_of_label(label: &str) -> Option<TaskId> {
     id_of(label.rsplit_once(':')?.1)
 }
 
-/// The command that git runs for each file. Where `aof` is missing, fails or is killed, git merges the file as text, with markers:
+/// The command that git runs for each file. If `aof` is missing, fails or is killed, git merges the file as text, with markers:
 /// otherwise it would leave our version, and the next `git add` would lose the other side.
 const COMMAND: &str = "aof merge-driver %O %A %B %P --marker-size %L --ours-label %X --theirs-label %Y; code=$?; case $code in \
                        0|1) exit $code;; *) git merge-file --marker-size=%L -L %X -L base -L %Y %A %O %B;; esac";
@@ -115,14 +114,14 @@ const NAME: &str = "tasks, by their meaning";
 /// The parts of the setup that a clone lacks.
 #[derive(Debug)]
 pub(crate) struct MissingSetup {
-    /// Whether the line in `.gitattributes` is missing.
+    /// True if the line in `.gitattributes` is missing.
     pub attributes: bool,
-    /// Whether git's configuration has no command, or another one.
+    /// True if git's configuration has no command, or another one.
     pub driver: bool,
     pub hooks: HookState,
 }
 
-/// Returns what is missing.
+/// Returns the missing parts.
 pub(crate) fn missing(repository: &Repository) -> Result<MissingSetup, ProjectError> {
     Ok(MissingSetup {
         attributes: repository.merge_attribute("tasks/AOF-abc.md")?.as_deref() != Some("aof"),
@@ -131,20 +130,20 @@ pub(crate) fn missing(repository: &Repository) -> Result<MissingSetup, ProjectEr
     })
 }
 
-/// Returns whether the clone does not know the driver.
+/// Returns whether the clone lacks the driver.
 pub(crate) fn lacks_driver(repository: &Repository) -> Result<bool, ProjectError> {
     Ok(repository.merge_driver()?.as_deref() != Some(COMMAND))
 }
 
-/// Sets up what is missing; `.gitattributes` in a commit of its own. Returns whether that file is complete: one with uncommitted changes
-/// is left alone.
+/// Sets up the missing parts; `.gitattributes` in a commit of its own. Returns whether that file is complete: one with uncommitted
+/// changes is left alone.
 pub(crate) fn install(workspace: &Workspace) -> Result<bool, ProjectError> {
     let is_whole = !missing(&workspace.repository)?.attributes || commit_attributes(workspace)?;
     install_here(workspace)?;
     Ok(is_whole)
 }
 
-/// Sets up what is not committed: git's configuration and the hooks.
+/// Sets up the parts that are not committed: git's configuration and the hooks.
 pub(crate) fn install_here(workspace: &Workspace) -> Result<(), ProjectError> {
     let repository = &workspace.repository;
     if lacks_driver(repository)? {
@@ -153,18 +152,18 @@ pub(crate) fn install_here(workspace: &Workspace) -> Result<(), ProjectError> {
     set_up_hooks(repository)
 }
 
-/// What [`install_here`] is going to set up.
+/// The changes that [`install_here`] will make.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct SetupPlan {
     /// The git configuration that gets the driver.
     pub driver: Option<PathBuf>,
-    /// The hooks that are made.
+    /// The hooks that are created.
     pub hooks: Vec<PathBuf>,
     /// A person's hooks that lack the line.
     pub foreign: Vec<PathBuf>,
 }
 
-/// Returns what [`install_here`] is going to set up. Without a repository, one will be created in the folder.
+/// Returns the changes that [`install_here`] will make. Without a repository, one will be created in the folder.
 pub(crate) fn to_set_up(
     repository: Option<&Repository>,
     folder: &Path,
@@ -179,13 +178,13 @@ pub(crate) fn to_set_up(
     Ok(SetupPlan { driver, hooks, foreign })
 }
 
-/// The file that tells git which files our driver merges.
+/// The file that selects the files that our driver merges.
 pub(crate) const ATTRIBUTES: &str = ".gitattributes";
 
-/// The line in it. It also keeps git from converting task files: they are compared byte for byte.
+/// The line in `.gitattributes`. It also keeps git from converting task files: they are compared byte for byte.
 const LINE: &str = "tasks/**/*.md merge=aof -text";
 
-/// Returns the file with the line added; nothing if it has the line.
+/// Returns the file with the line added; `None` if it has the line.
 pub(crate) fn attributes_after(before: Option<&[u8]>) -> Option<Vec<u8>> {
     let before = before.unwrap_or_default();
     if before.split(|byte| *byte == b'\n').any(|line| line.trim_ascii() == LINE.as_bytes()) {
@@ -196,7 +195,7 @@ pub(crate) fn attributes_after(before: Option<&[u8]>) -> Option<Vec<u8>> {
     Some([before, apart, LINE.as_bytes(), end].concat())
 }
 
-/// Returns the file without the line; nothing if it does not have it.
+/// Returns the file without the line; `None` if it does not have it.
 pub(crate) fn attributes_without(before: &[u8]) -> Option<Vec<u8>> {
     let is_other = |line: &&[u8]| line.trim_ascii() != LINE.as_bytes();
     let rest: Vec<u8> =
@@ -218,11 +217,11 @@ pub(crate) fn is_as_committed(
     }
 }
 
-/// The file in the worktree.
+/// The state of `.gitattributes` in the worktree.
 enum AttributesFile {
-    /// It is as in HEAD; nothing if there is none.
+    /// The file is as in HEAD; `None` if there is none.
     Committed(Option<Vec<u8>>),
-    /// It has uncommitted changes.
+    /// The file has uncommitted changes.
     Changed,
 }
 
@@ -250,7 +249,7 @@ fn read_attributes(workspace: &Workspace, head: &Head) -> Result<AttributesFile,
     Ok(if is_unchanged { AttributesFile::Committed(standing) } else { AttributesFile::Changed })
 }
 
-/// Appends the line, and commits it. Returns false if the file has uncommitted changes, and was left alone.
+/// Appends the line, and commits it. Returns `false` if the file has uncommitted changes, and was left alone.
 pub(crate) fn commit_attributes(workspace: &Workspace) -> Result<bool, ProjectError> {
     let path: ProjectPath = ATTRIBUTES.parse()?;
     loop {
@@ -283,7 +282,7 @@ const HOOK: &str = "#!/bin/sh\n\
 /// The configuration files of hook managers.
 const MANAGERS: [&str; 3] = [".pre-commit-config.yaml", "lefthook.yml", "lefthook.yaml"];
 
-/// The hooks as they stand.
+/// The state of the hooks.
 #[derive(Debug, Default)]
 pub(crate) struct HookState {
     /// Hooks that aof creates or repairs.
@@ -321,7 +320,7 @@ impl HookState {
     }
 }
 
-/// Returns the hooks that are ours alone, and those of a person that run our check.
+/// Returns the hooks that are entirely ours, and those of a person that run our check.
 pub(crate) fn hooks_to_remove(
     repository: &Repository,
 ) -> Result<(Vec<PathBuf>, Vec<PathBuf>), ProjectError> {

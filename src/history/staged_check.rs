@@ -1,7 +1,7 @@
-//! The check of git's hooks: a person's commit takes nothing back that aof has committed, and does nothing that only aof does.
+//! The check of git's hooks: a person's commit must not revert a commit of aof, or do anything that only aof does.
 //!
 //! `git commit` and `git merge` read HEAD, the index and the worktree at different moments. A step of aof in between is then missing in
-//! what they commit. A person who wants that commits with `--no-verify`.
+//! their commit. A person who intends that commits with `--no-verify`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,16 +20,16 @@ use crate::storage::layout::task_path;
 /// A task, with the folder of its project in the repository.
 type ProjectTask = (String, TaskId);
 
-/// Why a person's commit is refused.
+/// The reason why a person's commit is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum StagedFault {
-    /// It would take back what HEAD has of a task.
+    /// The commit would revert HEAD's state of a task.
     TakesBack,
-    /// It would add entries to a history that aof did not commit on this branch.
+    /// The commit would add entries to a history that aof did not commit on this branch.
     AddsEntries,
-    /// It would remove a task that aof has adopted.
+    /// The commit would remove a task that aof has adopted.
     Removes,
-    /// It would commit what is read otherwise than it looks.
+    /// The commit would have a form that is read differently than it looks.
     Misread,
 }
 
@@ -74,13 +74,13 @@ struct StagedCommit<'r> {
     head: CommitId,
     /// The commits that are being merged, each with its merge bases.
     merged: Vec<(CommitId, Vec<CommitId>)>,
-    /// Whether a commit is being picked, reverted or rebased.
+    /// True if a commit is being cherry-picked, reverted or rebased.
     is_replaying: bool,
     defaults: Defaults,
 }
 
 impl StagedCommit<'_> {
-    /// Returns what the next commit does to a task. It will have `copies` files of it.
+    /// Returns the fault of the next commit about a task, of which it will have `copies` files.
     fn of(
         &self,
         task: &ProjectTask,
@@ -96,7 +96,7 @@ impl StagedCommit<'_> {
             return Ok(Some(StagedFault::AddsEntries));
         }
         let Some(ours) = committed.into_iter().max_by_key(|own| own.task.history.len()) else {
-            // HEAD may have the task elsewhere, for example in the archive.
+            // HEAD may have the task at another path, for example in the archive.
             let is_second = copies > 1 && files.iter().all(|file| file.before.is_none());
             if is_second || self.is_replaying || !self.merged.is_empty() {
                 return Ok(if_so(is_second, StagedFault::TakesBack));
@@ -135,7 +135,8 @@ impl StagedCommit<'_> {
         Ok(None)
     }
 
-    /// Returns whether all is as in a commit of the branch that HEAD has just left: aof made it while git created the present branch.
+    /// Returns whether all files are as in a commit of the branch that HEAD has just left: aof made it while git created the present
+    /// branch.
     fn is_of_left_branch(&self, files: &[ChangedFile]) -> Result<bool, ProjectError> {
         let Some(left) = self.repository.overtaken_switch(self.head)? else { return Ok(false) };
         for file in files {
@@ -146,7 +147,7 @@ impl StagedCommit<'_> {
         Ok(true)
     }
 
-    /// Returns whether no commit that is merged or replayed has removed a task that the next commit lacks.
+    /// Returns whether no merged or replayed commit has removed a task that the next commit lacks.
     fn is_left_out(&self, task: &ProjectTask, files: &[ChangedFile]) -> Result<bool, ProjectError> {
         for (theirs, bases) in &self.merged {
             let mut was_there = false;
@@ -233,7 +234,7 @@ impl StagedCommit<'_> {
     }
 }
 
-/// Returns whether something new in the file is read otherwise than it looks.
+/// Returns whether a new form in the file is read differently than it looks.
 fn is_misread(file: &TaskFile, before: Option<&TaskFile>) -> bool {
     let known = before.map(misread).unwrap_or_default();
     let mut found = misread(file).into_iter().filter(|new| new.code != "nul_byte");

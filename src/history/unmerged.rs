@@ -19,9 +19,9 @@ use crate::system::terminal::quoted;
 use crate::tasks::merge::versions::{Conflict, FileMerge};
 use crate::tasks::plan::DryRun;
 
-/// A task file that git left unmerged, or staged as one side alone has it.
+/// A task file that git left unmerged, or staged with the version of one side.
 pub(crate) struct UnmergedTask {
-    /// Where the file belongs.
+    /// The path where the file belongs.
     pub path: String,
     /// Other paths at which git has a version of it.
     pub others: Vec<String>,
@@ -34,22 +34,22 @@ pub(crate) struct UnmergedTask {
 
 /// The state of a file that git left unmerged.
 pub(crate) enum UnmergedState {
-    /// Nobody has changed it since: the result of merging it by meaning.
+    /// The file has not changed since; with the result of merging it by meaning.
     Mergeable(Box<FileMerge>),
-    /// The same, but the file is ours alone, without markers: adding it would revert the other side.
+    /// The file is as in `Mergeable`, but ours alone, without markers: adding it would revert the other side.
     OneSided(Box<FileMerge>),
     /// One side changed it, and the other removed it.
     Removed,
-    /// Somebody has changed it since, or it is a link on one side.
+    /// The file has changed since, or it is a link on one side.
     EditedByHand,
-    /// Git has the file of that other task in its place, and does not say which commits it merges.
+    /// Git has the file of that other task in its place, and does not name the commits that it merges.
     Confused(TaskId),
     /// The branch that is merged into has no valid rules.
     NoRules,
 }
 
 impl UnmergedTask {
-    /// Returns what is wrong with the file, and what to do about it.
+    /// Returns the fault of the file, and its fix.
     pub(crate) fn problem_and_fix(&self) -> (String, String) {
         let named = quoted(&self.path);
         let (problem, fix) = match &self.state {
@@ -112,7 +112,7 @@ impl UnmergedState {
 pub(crate) enum WorktreeFile {
     Nothing,
     File(Vec<u8>),
-    /// A link, or something else that is no file.
+    /// A link, or anything else that is not a file.
     Other,
 }
 
@@ -209,7 +209,7 @@ struct JoinedCommits {
 }
 
 impl JoinedCommits {
-    /// Returns nothing if git does not name them, or if they do not match the unmerged files, as after `git stash pop`.
+    /// Reads the commits; `None` if git does not name them, or if they do not match the unmerged files, as after `git stash pop`.
     fn read<'u>(
         workspace: &Workspace,
         unmerged: impl IntoIterator<Item = &'u Unmerged>,
@@ -245,7 +245,7 @@ impl JoinedCommits {
         })
     }
 
-    /// Returns the versions of a task; nothing if a commit has two files of it, or the bases of a criss-cross merge differ.
+    /// Returns the versions of a task; `None` if a commit has two files of it, or the bases of a criss-cross merge differ.
     fn versions(
         &self,
         workspace: &Workspace,
@@ -301,7 +301,7 @@ impl UnmergedCase<'_> {
         UnmergedTask { path, others: Vec::new(), sides, seen: Vec::new(), state }
     }
 
-    /// Returns the unmerged task; nothing if its file is already merged, or somebody has decided about it.
+    /// Returns the unmerged task; `None` if its file is already merged, or a person has decided about it.
     fn judge(&self, versions: SideVersions) -> Result<Option<UnmergedTask>, ProjectError> {
         let repository = &self.workspace.repository;
         let sides = versions.each_ref().map(|side| side.as_ref().map(|version| version.staged));
@@ -379,7 +379,7 @@ impl UnmergedCase<'_> {
 }
 
 /// Merges the task files of the project that git left unmerged, and stages those without conflicts. Returns each file with its state
-/// before, or with the change that somebody made meanwhile.
+/// before, or with the change that was made meanwhile.
 pub(crate) fn merge_unmerged(
     workspace: &Workspace,
     dry_run: DryRun,

@@ -9,10 +9,10 @@ use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::ToldCursor;
 
-/// How many commits are reported at once if that must not take long.
+/// The number of commits that are reported at once if that must be quick.
 pub(crate) const MOST_COMMITS: usize = 200;
 
-/// Whether commits remain to be reported.
+/// The rest of the commits to be reported: none, or some.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Remaining {
     #[default]
@@ -24,24 +24,24 @@ pub enum Remaining {
 pub(crate) struct UnreportedCommits {
     /// Oldest first.
     pub commits: Vec<CommitId>,
-    /// The commit up to which all is reported after these.
+    /// The last commit that counts as reported after these.
     pub reached: CommitId,
-    /// Whether there are more after these.
+    /// The rest after these.
     pub left: Remaining,
-    /// The commits up to which all was reported before: of this branch, then of others.
+    /// The last commits reported before: of this branch, then of others.
     reported: Vec<CommitId>,
-    /// The reported commits that the branch has lost since, the oldest first.
+    /// The reported commits that the branch has lost since, oldest first.
     gone: Vec<CommitId>,
-    /// The changes of those.
+    /// The changes of the lost commits.
     gone_changes: Vec<ChangedFile>,
-    /// Those commits by what a rebase keeps: author date and message.
+    /// The lost commits by the properties that a rebase keeps: author date and message.
     gone_by_message: HashMap<(Timestamp, String), Vec<CommitId>>,
-    /// The reported commits that were lost before that.
+    /// The reported commits that were lost earlier.
     gone_earlier: HashSet<CommitId>,
 }
 
 impl UnreportedCommits {
-    /// Returns the commit up to which all was reported on the branch: the noted one, or, for a new branch, its fork from a known one.
+    /// Returns the last reported commit of the branch: the recorded one, or, for a new branch, its fork from a known one.
     pub(crate) fn last_reported(
         workspace: &Workspace,
         known: &ToldCursor,
@@ -65,7 +65,7 @@ impl UnreportedCommits {
         Ok(Self::of(commits, newest, Vec::new()))
     }
 
-    /// Returns the commits since the last reported one, or the first `most` of them; nothing if there is no connected history.
+    /// Returns the commits since the last reported one, or the first `most` of them; `None` if there is no connected history.
     pub(crate) fn since(
         workspace: &Workspace,
         known: &ToldCursor,
@@ -85,13 +85,13 @@ impl UnreportedCommits {
         reported.extend(known_commits(known).filter(|commit| *commit != last));
         let gone_earlier: HashSet<CommitId> =
             known.gone().filter_map(|text| text.parse().ok()).collect();
-        // Commits were reported on another branch that this one has caught up with, or before they were lost and came back.
+        // Commits were reported on another branch that this one has caught up with, or before they were lost and restored.
         let is_reported =
             |commit: &CommitId| reported[1..].contains(commit) || gone_earlier.contains(commit);
         if let Some(place) = commits.iter().rposition(is_reported) {
             commits.drain(..=place);
         }
-        // A part can be reported only if the branch simply grew; else all is reported at once.
+        // A part can be reported only if the branch simply grew; otherwise all is reported at once.
         let oldest = commits.first().map(|oldest| repository.log_entry(*oldest)).transpose()?;
         let grew = oldest.is_some_and(|oldest| {
             oldest
@@ -120,7 +120,7 @@ impl UnreportedCommits {
         Ok(Some(news))
     }
 
-    /// Notes in the cursor that these were reported.
+    /// Records in the cursor that these commits were reported.
     pub(crate) fn note_in(&self, cursor: &mut ToldCursor, branch: &str) {
         cursor.lose(&self.gone.iter().map(ToString::to_string).collect::<Vec<_>>());
         cursor.set(branch, &self.reached.to_string());
@@ -144,7 +144,7 @@ impl UnreportedCommits {
             .map_or(&[], Vec::as_slice)
     }
 
-    /// Returns the commits up to which all was reported before, on this branch and on others.
+    /// Returns the last commits reported before, on this branch and on others.
     pub(crate) fn reported(&self) -> &[CommitId] {
         &self.reported
     }

@@ -20,14 +20,14 @@ use crate::rules::Rules;
 use crate::storage::journal;
 use crate::system::terminal::all_quoted;
 
-/// What to do where HEAD has no project.yaml.
+/// The fix if HEAD has no project.yaml.
 pub(crate) const RESTORE_PROJECT_FILE: &str = "where there was one, bring it back with `git restore --source=\"$(git rev-list -1 HEAD -- \
     project.yaml)^\" --staged --worktree project.yaml` and commit it; else write one, and commit it";
 
 /// The rules in force, with remarks about them.
 pub struct InForce {
     pub rules: Rc<Rules>,
-    /// The commit that they are from; absent for a project without any.
+    /// The commit that they are from; `None` for a project without any.
     pub commit: Option<CommitId>,
     pub remarks: Vec<Remark>,
 }
@@ -43,7 +43,7 @@ pub enum Remark {
     Superseded {
         /// The commit whose rules are in force.
         commit: CommitId,
-        /// What is wrong with HEAD's.
+        /// The faults of HEAD's rules.
         diagnostics: Vec<Diagnostic>,
     },
 }
@@ -54,7 +54,7 @@ impl InForce {
         Defaults { workflow: self.rules.project.default_workflow.clone(), created }
     }
 
-    /// Returns the project's name: from project.yaml, else that of its folder.
+    /// Returns the project's name: from project.yaml, otherwise that of its folder.
     pub(crate) fn project_name(&self, workspace: &Workspace) -> String {
         let name = self.rules.project.name.clone();
         name.or_else(|| workspace.paths.folder_name()).unwrap_or_default()
@@ -154,7 +154,7 @@ fn rules_without_commit(repository: &Repository) -> Result<InForce, ProjectError
     Ok(InForce { rules: default_rules()?, commit: None, remarks: Vec::new() })
 }
 
-/// Fails if the worktree has rules that were never committed: the default rules would not be what anybody meant.
+/// Fails if the worktree has rules that were never committed: the default rules would not be what was intended.
 fn refuse_uncommitted_rules(
     repository: &Repository,
     committed: &[TreeFile],
@@ -205,9 +205,9 @@ fn newest_valid_rules(
 /// A report on the rules in force.
 #[derive(Debug)]
 pub(crate) struct RulesReport {
-    /// The commit that brought them; nothing if no rules are committed.
+    /// The commit that introduced them; `None` if no rules are committed.
     pub since: Option<Since>,
-    /// Whether HEAD's rules are valid; if not, they are not in force.
+    /// True if HEAD's rules are valid; if not, they are not in force.
     pub valid: bool,
     /// The diagnostics of HEAD's rules.
     pub diagnostics: Vec<Diagnostic>,
@@ -215,18 +215,18 @@ pub(crate) struct RulesReport {
     pub uncommitted: Vec<String>,
 }
 
-/// The commit that brought the rules in force.
+/// The commit that introduced the rules in force.
 #[derive(Debug)]
 pub(crate) struct Since {
     pub commit: CommitId,
-    /// When it was made.
+    /// The time when it was made.
     pub at: Timestamp,
     /// The first line of its message.
     pub subject: String,
     pub author: String,
 }
 
-/// Returns which rules are in force.
+/// Returns the report on the rules in force.
 pub(crate) fn rules_report(workspace: &Workspace) -> Result<RulesReport, ProjectError> {
     let in_force = workspace.rules()?;
     let mut report =
@@ -259,7 +259,7 @@ pub(crate) fn rules_report(workspace: &Workspace) -> Result<RulesReport, Project
 }
 
 impl RulesReport {
-    /// Returns the report as `--json` shows it.
+    /// Returns the report for `--json`.
     pub(crate) fn to_value(&self) -> Value {
         let since = self.since.as_ref().map(|since| {
             json!({

@@ -14,21 +14,21 @@ use crate::storage::fs::project_path::BadPath;
 use crate::storage::{ProjectPath, StoreError, io_hint};
 use crate::system::terminal::quoted;
 
-/// How another worktree has a task, so that it must not be handed out here.
+/// The state of a task in another worktree because of which it must not be handed out here.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WorktreeDifference {
     /// The agent holds the same visit there.
     Held(AgentId),
-    /// It has ended more visits there.
+    /// The task has ended more visits there.
     Ahead,
     /// Each worktree has visits that the other lacks.
     Diverged,
 }
 
-/// Why an operation failed. Nothing was changed.
+/// The reason why an operation failed. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
 pub enum ProjectError {
-    /// The rules refuse it.
+    /// The rules refuse the operation.
     #[error("{}", .0.problem())]
     Refused(Refusal),
     /// An error of files.
@@ -43,10 +43,10 @@ pub enum ProjectError {
     /// A claim could not be confirmed by the remote. Nothing is claimed.
     #[error("{problem}")]
     NotConfirmed { code: &'static str, problem: String, fix: String },
-    /// Somebody on another machine claimed it first.
+    /// An agent on another machine claimed it first.
     #[error("`{ticket}` was claimed on another machine first")]
     ClaimLost { ticket: Ticket },
-    /// The task must not be handed out here, because another worktree of the repository has it otherwise.
+    /// The task must not be handed out here, because its state in another worktree of the repository differs.
     #[error("{}", elsewhere_text(.ticket, .worktree, .difference))]
     TakenElsewhere { ticket: Ticket, worktree: OtherHead, difference: WorktreeDifference },
     /// The text is not an id.
@@ -60,16 +60,16 @@ pub enum ProjectError {
     })]
     NoTask {
         id: TaskId,
-        /// A task of a similar id.
+        /// A task with a similar id.
         nearest: Option<TaskId>,
         /// Its file in HEAD, if only the worktree lacks it.
         committed: Option<ProjectPath>,
-        /// How to get it into this checkout, if git leaves it out.
+        /// The command that adds the file to this checkout, if git leaves it out.
         left_out: Option<String>,
         /// The operation of git in progress, which may be the reason: its result is not committed yet.
         underway: Option<String>,
     },
-    /// Several ids begin as a person typed it. `candidates` are the first of them, with their titles.
+    /// Several ids begin with the text that a person typed. `candidates` are the first of them, with their titles.
     #[error("{count} tasks begin with `{text}`{}", candidate_lines(.candidates, *.count))]
     AmbiguousTask { text: String, candidates: Vec<(TaskId, String)>, count: usize },
     /// The task's file cannot be read.
@@ -78,7 +78,7 @@ pub enum ProjectError {
         id: TaskId,
         path: ProjectPath,
         diagnostics: Vec<Diagnostic>,
-        /// Whether HEAD has it there.
+        /// True if HEAD has it there.
         in_head: bool,
     },
     /// The acceptance tests of a task cannot be read; everything else of it can.
@@ -93,22 +93,22 @@ pub enum ProjectError {
     /// The change cannot be made without touching other parts of the file.
     #[error("`{path}` cannot be changed safely: {refusal}")]
     Splice { path: ProjectPath, refusal: SpliceRefusal },
-    /// A change failed, and what it had written could not be reverted.
+    /// A change failed, and the parts that were written could not be reverted.
     #[error("{}", match .failure {
         Some(failure) => format!("{}; and what it had written could not be reverted: {}", failure.problem(), .fault.problem()),
         None => format!("the failed change of another command could not be reverted yet: {}", .fault.problem()),
     })]
     RestoreFailed {
-        /// Why it failed; nothing if it was the change of another command, which reported that.
+        /// The failure; `None` if it was another command's change, and that command reported it.
         failure: Option<Box<ProjectError>>,
         fault: Box<ProjectError>,
-        /// Whether the journal says that it is to be reverted. Otherwise recovery finishes it, as after a kill.
+        /// True if the journal marks it for rollback. Otherwise recovery finishes it, as after a kill.
         noted: bool,
     },
     /// The task kept changing while a command tried to change it.
     #[error("task `{id}` changed each time it was about to be written")]
     Contended { id: TaskId },
-    /// It is unknown who acts.
+    /// The acting agent is unknown.
     #[error("it is unknown which agent you are")]
     NoAgent {
         /// The email of git's user, which no agent has.
@@ -119,7 +119,7 @@ pub enum ProjectError {
     PersonUnseen {
         /// The command without the agent.
         command: String,
-        /// Those that one may be.
+        /// The agents that the person may be.
         agents: Vec<AgentId>,
     },
     /// There is a project here already.
@@ -128,7 +128,7 @@ pub enum ProjectError {
     /// A file of people who may log in is invalid.
     #[error("the users in `{file}` are invalid")]
     InvalidUsers { file: String, diagnostics: Vec<Diagnostic> },
-    /// A file of another system cannot be imported, or would become no valid workflow.
+    /// A file of another system cannot be imported, or would not become a valid workflow.
     #[error("{problem}")]
     InvalidImport { problem: String, diagnostics: Vec<Diagnostic> },
     /// A file of another system has routes that cannot be expressed here.
@@ -167,7 +167,7 @@ impl From<BadPath> for ProjectError {
     }
 }
 
-/// What kind of thing a name is for.
+/// The kind of thing that a name is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Named {
     Agent,
@@ -200,12 +200,12 @@ impl Named {
 /// The properties of one error, in one place.
 #[derive(Default)]
 struct ErrorFacts {
-    /// The code that stands for the error in JSON.
+    /// The code for the error in JSON.
     code: &'static str,
     fix: Option<String>,
-    /// Whether every other change would fail with it: it is about the disk, the repository or the rules, not about one task.
+    /// True if every other change would fail with it: it concerns the disk, the repository or the rules, not one task.
     is_general: bool,
-    /// Whether the same command may succeed later, once somebody else is done.
+    /// True if the same command may succeed later, once another process is done.
     passes: bool,
 }
 
@@ -232,12 +232,12 @@ impl ErrorFacts {
 }
 
 impl ProjectError {
-    /// Returns the code that stands for the error in JSON.
+    /// Returns the code for the error in JSON.
     pub fn code(&self) -> &'static str {
         self.facts().code
     }
 
-    /// Returns how to fix it.
+    /// Returns its fix.
     pub fn fix(&self) -> Option<String> {
         self.facts().fix
     }
@@ -247,7 +247,7 @@ impl ProjectError {
         self.facts().is_general
     }
 
-    /// Returns whether the error is temporary: the same command may succeed once somebody else is done.
+    /// Returns whether the error is temporary: the same command may succeed once another process is done.
     pub fn passes(&self) -> bool {
         self.facts().passes
     }
@@ -257,7 +257,7 @@ impl ProjectError {
         self.fix().map_or_else(|| self.problem(), |fix| format!("{}; {fix}", self.problem()))
     }
 
-    /// Returns the task files that the error is about: it will probably last until one of them changes.
+    /// Returns the task files that cause the error: it will probably last until one of them changes.
     pub fn task_files(&self) -> Vec<&ProjectPath> {
         match self {
             Self::Frozen { path, .. }
@@ -455,7 +455,7 @@ fn elsewhere_text(
     }
 }
 
-/// Returns how to bring the tasks of another worktree here.
+/// Returns a hint for merging the tasks of another worktree.
 pub(crate) fn merge_hint(worktree: &OtherHead) -> String {
     let what = worktree.branch.clone().unwrap_or_else(|| worktree.commit.to_string());
     format!("bring its tasks here with `git merge {}`", quoted(&what))
@@ -463,14 +463,15 @@ pub(crate) fn merge_hint(worktree: &OtherHead) -> String {
 
 /// Returns whether a resource of the system is exhausted.
 fn is_exhausted(cause: &std::io::Error) -> bool {
-    // Too many open files, here or in the whole system: these have no kind of their own.
+    // Too many open files, here or in the whole system: `ErrorKind` has no variants for these.
     const EMFILE: i32 = 24;
     const ENFILE: i32 = 23;
     matches!(cause.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem)
         || matches!(cause.raw_os_error(), Some(EMFILE | ENFILE))
 }
 
-/// Returns how to remove aof's own folder from git. What is not this clone's own is deleted first, so that nothing acts on it meanwhile.
+/// Returns the commands that remove aof's own folder from git. Files that are not this clone's are deleted first, so that they have no
+/// effect meanwhile.
 fn untrack_hint(
     OwnFolder { name, is_committed, is_staged, enclosing_checkout }: &OwnFolder,
 ) -> String {
@@ -503,7 +504,7 @@ fn candidate_lines(candidates: &[(TaskId, String)], count: usize) -> String {
     lines.chain((more > 0).then(|| format!("\n  and {more} more"))).collect()
 }
 
-/// Returns an error as `--json` and the reason file of a refused completion show it.
+/// Returns an error for `--json` and for the reason file of a refused completion.
 pub(crate) fn reason_of(error: &ProjectError) -> Value {
     use ProjectError as E;
     let mut value = json!({"error": error.code()});

@@ -8,12 +8,12 @@ use crate::storage::ProjectPath;
 use crate::storage::layout::is_archived;
 use crate::system::terminal::quoted;
 
-/// Returns how to restore a file that HEAD has.
+/// Returns a hint for restoring a file that HEAD has.
 pub(crate) fn restore_hint(path: &str) -> String {
     format!("bring it back with `git restore --source=HEAD --staged --worktree {}`", quoted(path))
 }
 
-/// Returns what to do about a file that cannot be read.
+/// Returns a hint for a file that cannot be read.
 pub(crate) fn unreadable_hint(path: &str, in_head: bool) -> String {
     let path = quoted(path);
     if !in_head {
@@ -27,25 +27,25 @@ pub(crate) fn unreadable_hint(path: &str, in_head: bool) -> String {
     )
 }
 
-/// Returns what to do about the file of a task that HEAD has and the worktree lacks.
+/// Returns a hint for the file of a task that HEAD has and the worktree lacks.
 pub(crate) fn missing(id: &TaskId, path: &ProjectPath) -> String {
     let back = restore_hint(path.as_str());
     if is_archived(path) {
         return back;
     }
-    // A commit without the file would drop its history, and `aof verify` would report that for good.
+    // A commit without the file would drop its history, and `aof verify` would report that in every later run.
     format!("{back}; if it is not to be done, cancel it then: `aof cancel {id} --reason \"...\"`")
 }
 
-/// The prefix that git commands need to work from where the reader is.
+/// The prefix that git commands need to work from the reader's folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GitCommands {
-    /// The folder that git has to work in, quoted for a shell; nothing if people are in it.
+    /// The folder in which git must work, quoted for a shell; `None` if people are in it.
     folder: Option<String>,
 }
 
 impl GitCommands {
-    /// Returns git commands that work in that folder, named as from where people are.
+    /// Returns git commands that work in that folder, as named from the people's folder.
     pub fn in_folder(folder: &Path) -> Self {
         Self { folder: Some(quoted(&folder.display().to_string()).into_owned()) }
     }

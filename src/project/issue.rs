@@ -1,4 +1,5 @@
-//! Issues that `aof status` and `aof doctor` show; one of them, here, is about task files that git leaves out of this checkout.
+//! Issues that `aof status` and `aof doctor` report; among them, here, one about task files that git leaves out of this
+//! checkout.
 
 use std::collections::HashSet;
 
@@ -13,9 +14,9 @@ use crate::storage::layout::TASKS;
 use crate::system::terminal::all_quoted;
 
 words!(
-    /// How serious an issue is.
+    /// The severity of an issue.
     Weight, "a weight", {
-        /// Something does not work, or soon will not.
+        /// A part does not work, or soon will not.
         Wrong = "wrong",
         /// Everything works, but could be better.
         Advice = "advice",
@@ -31,7 +32,7 @@ pub(crate) struct Issue {
     pub code: &'static str,
     pub weight: Weight,
     pub problem: String,
-    /// Why it matters; empty if that follows from the code.
+    /// The reason why it matters; empty if that follows from the code.
     pub why: String,
     pub fix: String,
     pub repair: Option<Repair>,
@@ -63,7 +64,7 @@ impl Issue {
     }
 }
 
-/// Returns how to get the file into this checkout, if git leaves it out.
+/// Returns the command that adds the file to this checkout, if git leaves it out.
 pub(crate) fn left_out(workspace: &Workspace, path: &ProjectPath) -> Option<String> {
     let out = workspace.repository.skipped_below(path.as_str()).unwrap_or_default();
     (!out.is_empty()).then(|| include_command(workspace, &[path]))
@@ -97,7 +98,7 @@ pub(crate) fn take_left_out(
     if gone.is_empty() {
         return None;
     }
-    // Another check reports that git fails.
+    // Another check reports failures of git.
     let left_out: HashSet<String> =
         workspace.repository.skipped_below(TASKS).unwrap_or_default().into_iter().collect();
     let (out, others): (Vec<_>, Vec<_>) =

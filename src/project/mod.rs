@@ -1,4 +1,4 @@
-//! An opened project: its workspace, rules in force, errors; who may come in over HTTP; the programs that a user trusts, and runs of
+//! An opened project: its workspace, rules in force, errors; access over HTTP; the programs that a user trusts, and runs of
 //! acceptance tests.
 
 pub(crate) mod access;

@@ -1,8 +1,8 @@
 //! Opens the project around a folder, even if the project is kept on a branch of its own.
 //!
 //! Such a project has its tasks, history and rules on a branch that is checked out in a worktree beside the code. project.yaml of the
-//! other branches says only `git: {branch: NAME}`, so every clone finds it. The worktree is `.aof/branch` below the project's folder
-//! in the main worktree. People and agents can open task files there, git ignores it, and it is created again if somebody removes it.
+//! other branches has only `git: {branch: NAME}`, so every clone finds it. The worktree is `.aof/branch` below the project's folder in
+//! the main worktree. People and agents can open task files there, git ignores it, and it is created again if it was removed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -61,14 +61,14 @@ fn no_project(start: &Path, fault: StoreError) -> ProjectError {
 
 /// The checkout of a project that is kept on a branch of its own.
 pub(crate) struct BranchCheckout {
-    /// The folder that the branch is checked out in.
+    /// The folder in which the branch is checked out.
     pub root: PathBuf,
     /// The project.yaml that names the branch, if it differs from the committed one.
     pub uncommitted_project_file: Option<PathBuf>,
 }
 
-/// Returns the checkout of the branch that the folder's committed project.yaml names, and creates it if it is missing. Returns nothing
-/// if the project is in the folder itself.
+/// Returns the checkout of the branch that the folder's committed project.yaml names, and creates it if it is missing; `None` if the
+/// project is in the folder itself.
 pub(crate) fn follow_branch(
     root: &Path,
     repository: &Repository,
@@ -104,8 +104,8 @@ pub(crate) fn follow_branch(
     }
 }
 
-/// Returns the checkout of a project's branch beside a worktree that has nothing of a project, such as one of a code branch that does
-/// not name it.
+/// Returns the checkout of a project's branch beside a worktree without any project files, such as one of a code branch that does not
+/// name the project's branch.
 fn checked_out_beside(root: &Path, repository: &Repository) -> Option<PathBuf> {
     let is_here = |name: &str| fs::symlink_metadata(root.join(name)).is_ok();
     let committed =
@@ -121,7 +121,7 @@ fn checked_out_beside(root: &Path, repository: &Repository) -> Option<PathBuf> {
     folder.canonicalize().ok().filter(|folder| repository.has_worktree_at(folder))
 }
 
-/// Returns the top of the worktree around a folder, if it has nothing of a project, and one is checked out beside it.
+/// Returns the top of the worktree around a folder, if it has no project files, and a project is checked out beside it.
 pub(crate) fn worktree_beside(start: &Path) -> Option<PathBuf> {
     let root = Repository::discover(start).ok()?.worktree_root().to_owned();
     checked_out_beside(&root, &Repository::discover(&root).ok()?).map(|_| root)
@@ -129,7 +129,7 @@ pub(crate) fn worktree_beside(start: &Path) -> Option<PathBuf> {
 
 /// Returns the git settings of the committed project.yaml, and the file if it differs. A file without such settings is not parsed.
 fn git_settings(root: &Path, repository: &Repository) -> Option<(Git, Option<PathBuf>)> {
-    // Whoever needs HEAD reports what is wrong with it.
+    // The function that needs HEAD reports its faults.
     let commit = repository.head_for_reading().ok()?.commit?;
     let bytes = repository.read(commit, PROJECT_FILE).ok()??;
     let says = |word: &[u8]| bytes.windows(word.len()).any(|window| window == word);
@@ -151,10 +151,10 @@ pub(crate) fn home(root: &Path, repository: &Repository) -> PathBuf {
     home.filter(|home| home.is_dir()).unwrap_or_else(|| root.to_owned())
 }
 
-/// Where the branch is checked out, below the project's folder.
+/// The folder in which the branch is checked out, below the project's folder.
 pub(crate) const FOLDER: &str = BRANCH;
 
-/// How long a command waits for others that check the branch out.
+/// The time that a command waits for other processes that check the branch out.
 pub(crate) struct CheckoutWait {
     us: Holder,
     deadline: Instant,
@@ -172,7 +172,7 @@ impl CheckoutWait {
         Self { us: Holder::this_process(command, now), deadline: Instant::now() + wait, tell }
     }
 
-    /// Returns how long it may still wait.
+    /// Returns the time that it may still wait.
     pub(crate) fn left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
     }
@@ -185,7 +185,7 @@ impl CheckoutWait {
     }
 }
 
-/// Checks the branch out, unless another command has done so meanwhile. Repairs what a killed command left.
+/// Checks the branch out, unless another command has done that meanwhile. Repairs the remains of a killed command.
 pub(crate) fn check_out(
     home: &Path,
     repository: &Repository,

@@ -108,7 +108,7 @@ fn source(name: &str, bytes: &[u8]) -> Source {
 }
 
 /// Returns the rule files in which the worktree differs from the commit. Different line endings do not count, since git may write
-/// its own on checkout. A file that cannot be read counts: it only warns.
+/// its own on checkout. A file that cannot be read counts: the result is only used for warnings.
 pub(crate) fn uncommitted(
     repository: &Repository,
     commit: CommitId,
@@ -154,7 +154,7 @@ pub(crate) fn check_worktree(
     })
 }
 
-/// Returns a diagnostic if project.yaml is committed but missing: without it, the other files would allow anybody to do anything.
+/// Returns a diagnostic if project.yaml is committed but missing: without it, the other files would allow anyone to do anything.
 fn missing_project_file(
     repository: &Repository,
     worktree: &[Source],
@@ -194,12 +194,12 @@ pub(crate) fn compiled(sources: &[Source]) -> Result<(Rules, Vec<Diagnostic>), V
     findings.retain(|finding| is_reliable(&configuration, &faults, finding));
     let mut all = faults;
     all.extend(diagnostics_of(&configuration, findings));
-    // By file, each from top to bottom.
+    // Sorted by file, each from top to bottom.
     all.sort_by_key(|diagnostic| (RuleFile::of(&diagnostic.file), diagnostic.span.start));
     Err(all)
 }
 
-/// Returns whether an error holds although some files could not be read: it does not depend on these.
+/// Returns whether an error holds although some files could not be read: it does not depend on them.
 fn is_reliable(configuration: &Configuration, faults: &[Diagnostic], finding: &Finding) -> bool {
     let depends_on_unread = match finding.code {
         "unknown_role" => faults.iter().any(|fault| fault.file == ORG_FILE),

@@ -59,7 +59,8 @@ pub(crate) fn startable_workflows<'a>(
     rules.project.workflows.iter().filter(move |workflow| rules.is_visible(workflow, viewer))
 }
 
-/// Returns these workflows for `--json`. `input` has what a task of the workflow begins with; a name without a value must be given one.
+/// Returns these workflows for `--json`. `input` has the fields with which a task of the workflow begins; one without a value must be
+/// given.
 pub(crate) fn workflows_value(rules: &Rules, viewer: Option<&AgentId>) -> Value {
     startable_workflows(rules, viewer)
         .map(|workflow| {

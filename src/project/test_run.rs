@@ -1,6 +1,6 @@
 //! Runs acceptance tests: requests to a web server, and programs. Holds no lock, and bounds time and output.
 //!
-//! No redirect is followed and no proxy is used: what the server says is the answer.
+//! No redirect is followed and no proxy is used: only the server's own answer counts.
 
 use std::env;
 use std::io::Read;
@@ -24,14 +24,14 @@ use crate::system::terminal::is_stopped;
 
 /// The variable with the base URL.
 pub(crate) const BASE_URL: &str = "AOF_BASE_URL";
-/// How much of an answer, or of an output, is read.
+/// The number of bytes of an answer, or of an output, that are read.
 const LIMIT: usize = 1024 * 1024;
-/// How much of an output is shown, in characters.
+/// The number of characters of an output that are shown.
 const SHOWN: usize = 200;
 
-/// Where tests run.
+/// The server and the folder for tests.
 pub(crate) struct TestSetup<'a> {
-    /// The server that requests go to, in place of the variable's.
+    /// The server that gets the requests, instead of the variable's.
     pub base_url: Option<&'a str>,
     /// The working directory of programs.
     pub directory: &'a Path,
@@ -274,7 +274,7 @@ fn start(words: &[String], test: &AcceptanceTest, setup: &TestSetup<'_>) -> Vec<
     failures
 }
 
-/// Keeps the beginning of what a program prints.
+/// Keeps the beginning of a program's output.
 #[derive(Default)]
 struct TestOutput {
     stdout: Vec<u8>,

@@ -1,8 +1,8 @@
 //! The programs that the rules and the tests of tasks name, and whether this machine's user has trusted them (`aof trust`).
 //!
-//! Rules come by push, and so do the tests of tasks: none of their programs runs before the user has seen it. Trust covers the words,
-//! the added environment, and the content of the tracked files and folders that these name; not what those load. The record is a file in
-//! the user's state folder, one for each project of a repository.
+//! Rules are received by push, and so are the tests of tasks: none of their programs runs before the user has seen it. Trust covers the
+//! words, the added environment, and the content of the tracked files and folders that these name; not the files that those load. The
+//! record is a file in the user's state folder, one for each project of a repository.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::Write;
@@ -22,10 +22,10 @@ use crate::storage::StoreError;
 
 /// The variable that trusts programs without a terminal, by their common hash.
 pub(crate) const VARIABLE: &str = "AOF_TRUST";
-/// How much of a hash is shown, and has to be given.
+/// The number of characters of a hash that are shown, and must be given.
 const SHOWN: usize = 32;
 
-/// What starts a program.
+/// The source of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ProgramKind {
@@ -41,7 +41,7 @@ pub(crate) enum ProgramKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RuleProgram {
     pub kind: ProgramKind,
-    /// Where the rules name it.
+    /// The place where the rules name it.
     pub place: String,
     /// Its words, with placeholders; for a preset, the preset's name.
     pub command: Vec<String>,
@@ -52,7 +52,7 @@ pub(crate) struct RuleProgram {
 }
 
 impl RuleProgram {
-    /// Returns whether trust in the other one is trust in this one, wherever the rules name it.
+    /// Returns whether trust in the other one is trust in this one, regardless of the place where the rules name it.
     fn is_like(&self, other: &Self) -> bool {
         let content = |one: &Self| {
             (one.kind, one.command.clone(), one.environment.clone(), one.files.clone())
@@ -61,12 +61,12 @@ impl RuleProgram {
     }
 }
 
-/// The programs of the rules that were read, or of a task's tests, to be compared with the record whenever one is about to start.
+/// The programs of the rules, or of a task's tests, to be compared with the record before each start of one.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RulePrograms {
     /// The task whose tests they are.
     task: Option<TaskId>,
-    /// Without files, each with the folder that it runs in.
+    /// The programs without their files, each with the folder in which it runs.
     named: Vec<(RuleProgram, PathBuf)>,
     record: PathBuf,
     repository: PathBuf,
@@ -218,7 +218,7 @@ impl RulePrograms {
         self.write_record(programs)
     }
 
-    /// Records that the user trusts nothing, or nothing of the task's tests.
+    /// Records that the user trusts no programs, or none of the task's tests.
     pub(crate) fn revoke(&self) -> Result<(), ProjectError> {
         if self.task.is_some() { self.record(Vec::new()) } else { self.write_record(Vec::new()) }
     }
@@ -246,7 +246,7 @@ impl TrustState {
         self.programs.iter().filter(|_| !self.by_variable).filter(is_new).collect()
     }
 
-    /// Returns what was trusted in the same place as this one.
+    /// Returns the program that was trusted in the same place as this one.
     pub(crate) fn trusted_before(&self, program: &RuleProgram) -> Option<&RuleProgram> {
         // A task has many tests, and they have no names.
         let is_same =
@@ -293,15 +293,15 @@ impl TrustState {
     }
 }
 
-/// Returns the user's folder for such records.
+/// Returns the user's state folder.
 fn state_folder() -> PathBuf {
     let absolute = |path: PathBuf| path.is_absolute().then_some(path);
     let named = env::var_os("XDG_STATE_HOME").map(PathBuf::from).and_then(absolute);
     named.unwrap_or_else(|| env::home_dir().unwrap_or_default().join(".local/state"))
 }
 
-/// Returns the tracked files that the program may run, each with the blob of its content in the worktree. It takes in rather too
-/// many files than too few.
+/// Returns the tracked files that the program may run, each with the blob of its content in the worktree. Includes too many files rather
+/// than too few.
 fn named_files(
     program: &RuleProgram,
     folder: &Path,
@@ -339,7 +339,7 @@ fn named_files(
         for (path, committed) in files {
             let file = root.join(path);
             names.extend(link_target(&file, root));
-            // A submodule is a folder, and has a commit.
+            // A submodule is a folder; its id is that of a commit.
             let content = repository.hash_file(&file).unwrap_or(*committed);
             let is_executable =
                 fs::metadata(&file).is_ok_and(|meta| meta.permissions().mode() & 0o111 != 0);
@@ -350,7 +350,7 @@ fn named_files(
     Ok(found)
 }
 
-/// What stands for other characters in a name: a placeholder, or a pattern of the shell.
+/// Characters that represent others in a name: a placeholder, or a pattern of the shell.
 const WILD: [char; 6] = ['{', '}', '*', '?', '[', ']'];
 
 /// Returns the paths that a text may name, from the folder of the program or from the top of the worktree.
@@ -384,7 +384,7 @@ fn names_in(text: &str, root: &Path) -> Vec<String> {
     names
 }
 
-/// Returns whether the name means this tracked file, or a folder that it is in. Where a name is open, its folder is meant.
+/// Returns whether the name means this tracked file, or a folder that contains it. An open name means its folder.
 fn is_meant(path: &str, name: &str) -> bool {
     let is_below =
         |folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
@@ -399,7 +399,7 @@ fn is_meant(path: &str, name: &str) -> bool {
     !is_open && path.starts_with(before) && path.ends_with(after)
 }
 
-/// Returns where a path leads in the worktree, if that is elsewhere.
+/// Returns the path in the worktree to which a link leads, if that is another path.
 fn link_target(path: &Path, root: &Path) -> Option<String> {
     let target = fs::canonicalize(path).ok()?;
     let inside = target.strip_prefix(fs::canonicalize(root).ok()?).ok()?;

@@ -1,4 +1,4 @@
-//! An opened project: its folder, repository, clock and wait limit; which agent acts, and the author of a commit.
+//! An opened project: its folder, repository, clock and wait limit; the acting agent, and the author of a commit.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -21,24 +21,24 @@ use crate::git::{CommitId, GitError, Head, Maintenance, Person, Repository};
 use crate::rules::Actor;
 use crate::storage::{Holder, Paths, WriterLock};
 
-/// How long git's index may be locked before that is reported: most locks are short.
+/// The time for which git's index may be locked before that is reported: most locks are short.
 const SHORT: Duration = Duration::from_millis(200);
 
-/// Which part of a project a workspace reads.
+/// The part of a project that a workspace reads.
 #[derive(Debug, Clone)]
 enum WorkspaceKind {
     /// Its files, and their commits.
     Files,
-    /// Its commits alone, below that folder of their trees.
+    /// Only its commits, below that folder of their trees.
     Commits(String),
 }
 
-/// Whether claims in a synced project are confirmed by the remote.
+/// The use of the network to confirm claims in a synced project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Network {
-    /// They are: a claim counts once the remote has it.
+    /// Claims are confirmed: a claim counts once the remote has it.
     Used,
-    /// They are not: somebody elsewhere may claim the same.
+    /// Claims are not confirmed: an agent on another machine may claim the same task.
     Spared,
 }
 
@@ -79,20 +79,20 @@ impl WorkspaceOpener {
 pub struct Workspace {
     pub paths: Paths,
     pub repository: Repository,
-    /// The folder where people work: the same one, unless the project is kept on a branch of its own.
+    /// The folder where people work: the project's own, unless the project is kept on a branch of its own.
     pub checkout: PathBuf,
     /// The project.yaml there that names the branch, if it has uncommitted changes.
     pub(crate) uncommitted_project_file: Option<PathBuf>,
-    /// How git commands are written in messages.
+    /// The form of git commands in messages.
     pub git_commands: GitCommands,
     /// The running command, as waiting commands show it: `aof complete`.
     pub command: String,
     kind: WorkspaceKind,
-    /// Whether claims are confirmed by the remote.
+    /// The use of the network to confirm claims.
     pub network: Network,
-    /// Whether the door has seen the person who acts: at a terminal, or by a login.
+    /// True if the door has seen the person who acts: at a terminal, or by a login.
     pub is_person_seen: bool,
-    /// Whether agents that act are the committers too, as in a run.
+    /// True if agents that act are the committers too, as in a run.
     pub agents_commit: bool,
     clock: Clock,
     wait: Duration,
@@ -184,7 +184,7 @@ impl Workspace {
         }
     }
 
-    /// Opens the project of the same folder again, which may be another one by now.
+    /// Opens the project of the same folder again, which may have been replaced by another one.
     pub fn reopened(&self, wait: Duration) -> Result<Self, ProjectError> {
         let again = self.opener(wait).open()?;
         Ok(Self { commits: self.commits.clone(), ..again })
@@ -225,12 +225,12 @@ impl Workspace {
         Self { is_person_seen, ..self }
     }
 
-    /// Returns the time, in whole seconds: histories are for people.
+    /// Returns the current time, in whole seconds: histories are for people.
     pub fn now(&self) -> Timestamp {
         Timestamp::from_second((self.clock)().as_second()).expect("a second of a time is a time")
     }
 
-    /// Returns how long it is until then, to the nanosecond; zero if that time is past.
+    /// Returns the time until then, to the nanosecond; zero if it is past.
     pub fn until(&self, time: Timestamp) -> Duration {
         Duration::try_from(time.duration_since((self.clock)())).unwrap_or(Duration::ZERO)
     }
@@ -240,7 +240,7 @@ impl Workspace {
         self.clock
     }
 
-    /// Returns how long its commits took; a batch counts as one.
+    /// Returns the durations of its commits; a batch counts as one.
     pub fn commit_times(&self) -> Histogram {
         self.commits.borrow().clone()
     }
@@ -250,7 +250,7 @@ impl Workspace {
         self.request_maintenance();
     }
 
-    /// Has git's maintenance follow a move of the branch, once this command has ended or begins its next work.
+    /// Requests git's maintenance after a move of the branch; it starts when this command ends or begins its next work.
     pub(crate) fn request_maintenance(&self) {
         let mut requested = self.maintenance.borrow_mut();
         if requested.is_none() {
@@ -269,7 +269,7 @@ impl Workspace {
         self.deadline
     }
 
-    /// Returns the branch; waits while a merge, a rebase or the like is in progress.
+    /// Returns the branch; waits while a merge, a rebase or a similar operation is in progress.
     pub(crate) fn head(&self) -> Result<Head, ProjectError> {
         let mut is_reported = false;
         loop {
@@ -286,7 +286,7 @@ impl Workspace {
         }
     }
 
-    /// Waits while another git process holds the index. After a timeout, whoever needs the index reports the lock.
+    /// Waits while another git process holds the index. After a timeout, the function that needs the index reports the lock.
     pub(crate) fn wait_for_index(&self) {
         let start = Instant::now();
         let mut is_reported = false;
@@ -304,7 +304,7 @@ impl Workspace {
         }
     }
 
-    /// Returns the current branch, or why nothing can be committed to it. Never waits.
+    /// Returns the current branch, or the reason why nothing can be committed to it. Never waits.
     pub fn head_now(&self) -> Result<Head, GitError> {
         self.repository.head()
     }
@@ -322,8 +322,8 @@ impl Workspace {
         (self.tell)(ProgressMessage::Warning(&self.git_commands.with_folder(text)));
     }
 
-    /// Fails if git has something in `.aof`. Its journal, completions, messages and runs belong to this clone alone: otherwise, whoever
-    /// commits them could act for its user. Everything that uses them without the lock must call this.
+    /// Fails if git tracks anything in `.aof`. Its journal, completions, messages and runs belong to this clone alone: otherwise,
+    /// anyone who commits them could act for its user. All code that uses them without the lock must call this.
     pub fn check_own_folder(&self) -> Result<(), ProjectError> {
         Ok(self.repository.check_own_folder()?)
     }
@@ -353,10 +353,10 @@ impl Workspace {
     }
 }
 
-/// Tells the time. The caller passes it, so that tests can set it.
+/// Returns the time. The caller passes the clock, so that tests can set it.
 pub type Clock = fn() -> Timestamp;
 
-/// What a command reports besides its result.
+/// A message of a command besides its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProgressMessage<'a> {
     /// The reason for waiting.
@@ -377,10 +377,10 @@ pub fn warn_in_log(aside: ProgressMessage<'_>) {
 
 /// Up to this many commits are processed faster than another thread starts.
 const FEW: usize = 200;
-/// The most commits in one share of a thread: neighbours are about the same tasks.
+/// The most commits in one share of a thread: neighbours often concern the same tasks.
 const SHARE: usize = 1_000;
 
-/// Has `of` process the commits in shares on several threads, and passes its results to `each` in the order of the commits, until
+/// Processes the commits with `of` in shares on several threads, and passes the results to `each` in the order of the commits, until
 /// `each` breaks.
 pub(crate) fn process_in_parallel<T: Send>(
     workspace: &Workspace,
@@ -401,7 +401,7 @@ pub(crate) fn process_in_parallel<T: Send>(
         commits.chunks(commits.len().div_ceil(cores * 4).clamp(FEW, SHARE)).collect();
     let (opener, next) = (workspace.opener(Duration::ZERO), AtomicUsize::new(0));
     thread::scope(|scope| {
-        // A bounded channel: results that are not passed on yet stay in memory.
+        // A bounded channel: results that are not passed on yet use memory.
         let (sender, receiver) = mpsc::sync_channel::<(usize, Result<Vec<T>, ProjectError>)>(cores);
         for _ in 0..cores {
             let (sender, opener, next, shares, of) = (sender.clone(), &opener, &next, &shares, &of);
@@ -448,8 +448,8 @@ fn pass_on<T>(
     Ok(ControlFlow::Continue(()))
 }
 
-/// Returns the agent that acts: the named one, else that of git's user in org.yaml. A person's id comes from git's user only where
-/// the person is seen: elsewhere a program may be acting. Fails if there is no such agent.
+/// Returns the acting agent: the named one, otherwise that of git's user in org.yaml. A person's id is taken from git's user only if
+/// the person is seen: otherwise a program may be acting. Fails if there is no such agent.
 pub(crate) fn acting_agent(
     workspace: &Workspace,
     org: &Org,
@@ -472,7 +472,7 @@ fn unseen(workspace: &Workspace, org: &Org) -> ProjectError {
     ProjectError::PersonUnseen { command: workspace.command.clone(), agents }
 }
 
-/// Returns the agent with the email of git's user, as author; a program that is the committer counts first.
+/// Returns the agent with the email of git's user, as author; a committer that is a program has precedence.
 pub(crate) fn known_as(workspace: &Workspace, org: &Org) -> Option<AgentId> {
     let repository = &workspace.repository;
     let known = |user: Person| org.agent_by_email(user.email());
@@ -481,7 +481,7 @@ pub(crate) fn known_as(workspace: &Workspace, org: &Org) -> Option<AgentId> {
     committer.filter(|agent| !agent.is_human()).or_else(author)
 }
 
-/// Returns who writes where both people and agents may: the named agent, else git's user, who may be an agent.
+/// Returns the writer of a change that people and agents may make: the named agent, otherwise git's user, who may be an agent.
 pub(crate) fn actor(workspace: &Workspace, org: &Org, named: Option<&AgentId>) -> Actor {
     match named.cloned().or_else(|| known_as(workspace, org)) {
         Some(agent) if !agent.is_human() => Actor::Agent(agent),
@@ -489,8 +489,8 @@ pub(crate) fn actor(workspace: &Workspace, org: &Org, named: Option<&AgentId>) -
     }
 }
 
-/// Returns who acts where an act decides where a task goes, who has it, or what its rules read. Git's user is a person only where the
-/// door sees one; elsewhere somebody has to be named.
+/// Returns the actor of an act that decides a task's route, its holder, or the keys that its rules read. Git's user counts as a person
+/// only if the door has seen one; otherwise an agent must be named.
 pub(crate) fn deciding_actor(
     workspace: &Workspace,
     org: &Org,
@@ -504,7 +504,7 @@ pub(crate) fn deciding_actor(
     }
 }
 
-/// Returns the agent id of the reader: the named one, else that of git's user, if org.yaml has it.
+/// Returns the agent id of the reader: the named one, otherwise that of git's user, if org.yaml has it.
 pub(crate) fn viewer(workspace: &Workspace, org: &Org, named: Option<&AgentId>) -> Option<AgentId> {
     actor(workspace, org, named).agent().cloned()
 }
@@ -514,7 +514,7 @@ pub(crate) fn agent_author(org: &Org, agent: &AgentId) -> Result<Person, Project
     Ok(Person::new(agent.as_str(), &org.email_of(agent))?)
 }
 
-/// Returns the commit author for an actor. A person is git's user, unless somebody else with an email is named, as at a board with
+/// Returns the commit author for an actor. A person is git's user, unless another person with an email is named, as at a board with
 /// logins.
 pub(crate) fn actor_author(
     workspace: &Workspace,

@@ -1,4 +1,4 @@
-//! Changes task files: atomically, durably, and only if the file is still what its writer has read.
+//! Changes task files: atomically, durably, and only if the file is unchanged since its writer read it.
 //!
 //! Each change is: temporary file in the same folder, fsync, compare again, rename, fsync of the folder. A kill before the rename
 //! leaves the old file and a temporary one, which [`sweep`] removes; a kill after it leaves the new file.
@@ -18,12 +18,12 @@ use crate::system::disk::{TEMPORARY, Unsynced};
 /// Temporary files older than this are abandoned: no write takes that long.
 const ABANDONED: Duration = Duration::from_mins(1);
 
-/// What a write may replace.
+/// The file that a write may replace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Over {
-    /// A file with these bytes; else the write fails with [`StoreError::Changed`] or [`StoreError::Gone`].
+    /// A file with these bytes; otherwise the write fails with [`StoreError::Changed`] or [`StoreError::Gone`].
     Only(Vec<u8>),
-    /// Nothing; else the write fails with [`StoreError::Exists`].
+    /// No file; if one exists, the write fails with [`StoreError::Exists`].
     Nothing,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct StagedWrite {
 }
 
 impl StagedWrite {
-    /// Writes a temporary file that is to get this path.
+    /// Writes a temporary file that will get this path.
     pub(crate) fn new(
         lock: &WriterLock,
         path: &ProjectPath,
@@ -55,7 +55,7 @@ impl StagedWrite {
         Ok(Self { file, path: path.clone(), over })
     }
 
-    /// Makes the file executable for whoever may read it, if asked.
+    /// Makes the file executable for those who may read it, if asked.
     pub(crate) fn runnable_if(self, is_program: bool) -> Result<Self, StoreError> {
         if is_program {
             self.file.make_runnable()?;
@@ -63,7 +63,7 @@ impl StagedWrite {
         Ok(self)
     }
 
-    /// Returns the file if it still has to be synced. The caller syncs it before [`StagedWrite::put`].
+    /// Returns the file if it is not synced yet. The caller syncs it before [`StagedWrite::put`].
     pub(crate) fn unsynced(&mut self) -> Result<Option<Unsynced>, StoreError> {
         self.file.unsynced()
     }
@@ -81,12 +81,12 @@ impl StagedWrite {
         }
     }
 
-    /// Returns the path that it is to get, or has.
+    /// Returns the final path of the file.
     pub(crate) fn path(&self) -> &ProjectPath {
         &self.path
     }
 
-    /// Returns the folder, whose names are still to be synced.
+    /// Returns the folder, whose names are not synced yet.
     pub(crate) fn folder(&self) -> &Folder {
         self.file.folder()
     }
@@ -101,7 +101,7 @@ pub(crate) fn create_new(
     write(lock, path, Over::Nothing, bytes)
 }
 
-/// Replaces a file that still has the expected bytes; else fails with [`StoreError::Changed`] or [`StoreError::Gone`].
+/// Replaces a file that still has the expected bytes; otherwise fails with [`StoreError::Changed`] or [`StoreError::Gone`].
 pub(crate) fn replace_if(
     lock: &WriterLock,
     path: &ProjectPath,
@@ -122,7 +122,7 @@ fn write(
     staged.folder().sync()
 }
 
-/// Removes a file that still has the expected bytes. A missing file is no error.
+/// Removes a file that still has the expected bytes. A missing file is not an error.
 pub(crate) fn remove_if(
     lock: &WriterLock,
     path: &ProjectPath,
@@ -140,7 +140,7 @@ pub(crate) fn remove_if(
     folder.sync()
 }
 
-/// Removes the temporary files that a crash left in one folder of tasks. The lock is held, so nobody is writing them.
+/// Removes the temporary files that a crash left in one folder of tasks. The lock is held, so no process is writing them.
 pub(crate) fn sweep(lock: &WriterLock, folder: &str) -> Result<(), StoreError> {
     let Some(folder) = Folder::open_existing(lock.paths().root(), folder)? else { return Ok(()) };
     remove(&folder, &temporary_files(&folder, None)?)

@@ -1,13 +1,13 @@
-//! `.aof/events.jsonl`, the event stream, one JSON object a line; and `.aof/events/`, its writers' state.
+//! `.aof/events.jsonl`, the event stream, one JSON object per line; and `.aof/events/`, its writers' state.
 //!
 //! ```text
-//!   record      how far the stream goes, and what its writer keeps with that
-//!   lock        whoever writes the stream has it
+//!   record      the length of the stream, and its writer's state at that point
+//!   lock        held by the writer of the stream
 //!   ID.json     a line that is in no commit, on its way into the stream
 //! ```
 //! Lines are appended in one write, and then recorded. A kill in between leaves unrecorded lines: the next writer removes those
 //! that it writes again, and a torn line. Nothing is synced: if the last recorded line is not in its place, because of a power
-//! cut or a person, the stream counts as lost and is written anew.
+//! cut or a person, the stream counts as lost and is rewritten.
 
 use std::fs::{self, File, Metadata};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -28,11 +28,11 @@ use crate::system::crash_points;
 const NAME: &str = "events.jsonl";
 const RECORD: &str = "record";
 const SUFFIX: &str = ".json";
-/// The format of the record and the lines: a stream of another format is written anew.
+/// The format of the record and the lines: a stream of another format is rewritten.
 const FORM: &str = "aof-events 3";
 /// The largest pending line that is read.
 const LIMIT: u64 = 4 * 1024 * 1024;
-/// More than one write appends, and longer than any line.
+/// Larger than one append, and longer than any line.
 const LONGEST: u64 = 64 * 1024 * 1024;
 
 /// The event stream of a project.
@@ -41,7 +41,7 @@ pub struct EventStream {
     paths: Paths,
 }
 
-/// How long the recorded stream is, with its writer's state.
+/// The length of the recorded stream, with its writer's state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct StreamRecord<K> {
     form: String,
@@ -60,11 +60,11 @@ struct StreamEnd {
 /// The state of the stream before a write.
 #[derive(Debug)]
 pub(crate) enum StreamState<K> {
-    /// There is none.
+    /// There is no stream.
     Missing,
-    /// There is one that does not match the record.
+    /// There is a stream that does not match the record.
     Lost,
-    /// It matches the record, followed by these lines of somebody else.
+    /// The stream matches the record, followed by these lines of another writer.
     Known(StreamRecord<K>, Vec<String>),
 }
 
@@ -86,7 +86,7 @@ impl StreamEnd {
         }
     }
 
-    /// Returns whether the file has the last line in its place.
+    /// Returns whether the last line is in its place in the file.
     fn stands_in(&self, file: &File) -> bool {
         let Some((length, digest)) = &self.last else { return self.size == 0 };
         // Checked because the record may be damaged.
@@ -133,7 +133,7 @@ impl EventStream {
         Ok(opened.map(|(file, metadata)| StreamReader::new(file, &metadata, self.paths.clone())))
     }
 
-    /// Leaves a line that comes from no commit for the next writer, unless one of that id is pending.
+    /// Leaves a line that is in no commit for the next writer, unless one with that id is pending.
     pub(crate) fn leave(&self, id: &EventId, line: &str) -> Result<(), StoreError> {
         self.paths.prepare_local()?;
         let folder = Folder::create(self.paths.root(), EVENTS)?;
@@ -157,7 +157,7 @@ impl EventStream {
         };
         for id in ids {
             let name = format!("{id}{SUFFIX}");
-            // A writer may have removed it in between.
+            // A writer may have removed the file in between.
             let Some(FileKind::File) = folder.kind(&name)? else { continue };
             let Some((bytes, _)) = folder.read(&name, LIMIT)? else { continue };
             left.push((id, String::from_utf8_lossy(&bytes).into_owned()));
@@ -247,7 +247,7 @@ impl StreamWriter {
     }
 }
 
-/// A new stream being written. Dropped, it is discarded, and the old one stays.
+/// A new stream being written. If it is dropped, it is discarded, and the old one stays.
 pub(crate) struct StreamRewrite<'w> {
     writer: &'w StreamWriter,
     file: TemporaryFile<&'w Folder>,
@@ -264,7 +264,7 @@ impl StreamRewrite<'_> {
 
     /// Replaces the old stream, and writes the record.
     pub(crate) fn finish<K: Serialize>(mut self, kept: K) -> Result<StreamRecord<K>, StoreError> {
-        // The record goes first, since it does not match the new stream: after a kill the stream is written anew.
+        // The record is removed first, since it does not match the new stream: after a kill the stream is rewritten.
         self.writer.folder.remove(RECORD)?;
         self.file.replace(NAME)?;
         crash_points::point("events.replaced");
@@ -275,7 +275,7 @@ impl StreamRewrite<'_> {
 }
 
 /// A reader of the stream: whole lines, from its beginning or from the start of a line. It keeps reading the opened file even if
-/// that is replaced.
+/// that file is replaced.
 #[derive(Debug)]
 pub(crate) struct StreamReader {
     reader: BufReader<File>,

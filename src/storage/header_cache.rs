@@ -1,9 +1,9 @@
-//! Caches of what a caller makes of task files, kept as long as a file seems untouched: `.aof/cache` has their headers.
+//! Caches of data derived from task files, kept as long as a file seems untouched: `.aof/cache` has their headers.
 //!
-//! A file that was written less than two seconds before it was looked at is not kept: it could be written again without
-//! any sign (git calls that racy). Nothing depends on the cache: one that is damaged, or of another format, is empty.
+//! A file that was written less than two seconds before it was examined is not cached: it could be written again without a visible
+//! change (git calls that racy). Nothing depends on the cache: a damaged one, or one of another format, counts as empty.
 //!
-//! Behind its title come chunks: length and CRC-32, four bytes each with the lowest first, and entries in postcard's format.
+//! The title is followed by chunks: length and CRC-32, four bytes each with the lowest first, and entries in postcard's format.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, BufReader, Read};
@@ -25,9 +25,9 @@ use crate::files::printable::one_line;
 const FORMAT: &str = "aof-cache 4";
 const LIMIT: u64 = 1024 * 1024 * 1024;
 const RACY: i128 = 2_000_000_000;
-/// A chunk ends with the entry that reaches so many bytes.
+/// The size in bytes at which a chunk ends, with the entry that reaches it.
 const CHUNK: usize = 64 << 10;
-/// A short entry has so many bytes.
+/// The size in bytes of a short entry.
 const SHORT: usize = 192;
 
 /// A cache's file.
@@ -39,7 +39,7 @@ pub(crate) struct CacheFile {
     pub schema: &'static str,
 }
 
-/// What is known of the headers of task files.
+/// The known headers of task files.
 #[derive(Debug)]
 pub struct HeaderCache<H> {
     file: CacheFile,
@@ -61,7 +61,7 @@ pub(crate) fn take_header<'c, H: Deserialize<'c>>(chunk: &mut &'c [u8]) -> Optio
 struct Damage;
 
 impl<H> HeaderCache<H> {
-    /// Loads what `header` makes of the headers in the cache's file, given the path of each.
+    /// Loads the headers in the cache's file as `header` reads them, given the path of each.
     pub(crate) fn load_with(
         paths: &Paths,
         file: CacheFile,
@@ -71,13 +71,13 @@ impl<H> HeaderCache<H> {
         Self { file, entries, changed: false }
     }
 
-    /// Returns the header of a file that seems untouched since it was put here.
+    /// Returns the header of a file that seems untouched since it was cached.
     pub(crate) fn get(&self, path: &ProjectPath, stat: &FileStat) -> Option<&H> {
         let (known, header) = self.entries.get(path.as_str())?;
         (known == stat).then_some(header)
     }
 
-    /// Returns how many files have a header here.
+    /// Returns the number of files with a cached header.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
@@ -89,12 +89,12 @@ impl<H: Serialize + DeserializeOwned> HeaderCache<H> {
         Self::load_with(paths, file, |_, chunk| take_header(chunk))
     }
 
-    /// Returns whether there is a cache that cannot be read. One of another form is another version's.
+    /// Returns whether there is a cache that cannot be read. A cache of another format counts as another version's.
     pub(crate) fn is_damaged(paths: &Paths, file: CacheFile) -> bool {
         read(paths, file, |_, chunk| take_header::<H>(chunk)).is_err()
     }
 
-    /// Removes such a cache.
+    /// Removes a cache that cannot be read.
     pub(crate) fn remove_damaged(paths: &Paths, file: CacheFile) -> Result<(), StoreError> {
         match Folder::open_existing(paths.root(), LOCAL)? {
             Some(folder) if Self::is_damaged(paths, file) => folder.remove(file.name),
@@ -102,7 +102,7 @@ impl<H: Serialize + DeserializeOwned> HeaderCache<H> {
         }
     }
 
-    /// Keeps a header, or gives it back. `looked` is when the file was looked at, before it was read.
+    /// Caches a header, or returns it. `looked` is the time when the file was examined, before it was read.
     pub(crate) fn put(
         &mut self,
         path: &ProjectPath,
@@ -116,7 +116,7 @@ impl<H: Serialize + DeserializeOwned> HeaderCache<H> {
             self.changed = true;
             return None;
         }
-        // The entry of an earlier state of the file stays: its times are never met again, and writing all anew takes time.
+        // The entry of an earlier state of the file stays: its times never match again, and rewriting all entries takes time.
         if self.get(path, &stat).is_some() {
             self.entries.remove(path.as_str());
             self.changed = true;
@@ -124,32 +124,32 @@ impl<H: Serialize + DeserializeOwned> HeaderCache<H> {
         Some(header)
     }
 
-    /// Takes a header out of the cache in memory, once that is saved: there are never two of it.
+    /// Moves a header out of the cache in memory, after it was saved, so that it is never there twice.
     pub(crate) fn take(&mut self, path: &ProjectPath) -> Option<(FileStat, H)> {
         self.entries.remove(path.as_str())
     }
 
-    /// Forgets the files for which `standing` is false.
+    /// Removes the files for which `standing` is false.
     pub(crate) fn retain(&mut self, standing: impl Fn(&str) -> bool) {
         let before = self.entries.len();
         self.entries.retain(|path, _| standing(path));
         self.changed |= self.entries.len() != before;
     }
 
-    /// Writes the cache if it has changed. Of two who write at once, one wins, and nothing is lost but time.
+    /// Writes the cache if it has changed. If two processes write at once, one wins, and only time is lost.
     pub(crate) fn save(&mut self, paths: &Paths) -> Result<(), StoreError> {
         if !self.changed {
             return Ok(());
         }
         let mut bytes = title(self.file.schema).into_bytes();
         let mut chunk = Vec::with_capacity(2 * CHUNK);
-        // In order, so that what is loaded one after the other is used one after the other.
+        // In order, so that entries loaded one after the other are used one after the other.
         let mut entries: Vec<_> = self.entries.iter().collect();
         entries.sort_unstable_by_key(|(path, _)| path.as_str());
         for (path, (stat, header)) in entries {
             let entry: CacheEntry<'_, &H> =
                 (path, stat.mtime, stat.ctime, stat.size, stat.inode, header);
-            // A header that cannot be serialized is made anew each time, like one that is not here.
+            // A header that cannot be serialized is read again each time, like one that is not cached.
             chunk.extend(postcard::to_stdvec(&entry).unwrap_or_default());
             if chunk.len() >= CHUNK {
                 push_chunk(&mut bytes, &mut chunk);
@@ -166,8 +166,8 @@ fn title(schema: &str) -> String {
     format!("{FORMAT} {schema}\n")
 }
 
-/// Reads the entries of a cache; none if there is no cache, or another version's. One chunk at a time: memory that is new costs more
-/// than reading.
+/// Reads the entries of a cache; none if there is no cache, or it is another version's. Reads one chunk at a time: fresh memory
+/// costs more than reading.
 fn read<H>(
     paths: &Paths,
     cache: CacheFile,
@@ -213,7 +213,7 @@ fn read<H>(
     Ok(entries)
 }
 
-/// Moves a chunk behind the others, with its length and its checksum.
+/// Appends a chunk, with its length and its checksum.
 fn push_chunk(bytes: &mut Vec<u8>, chunk: &mut Vec<u8>) {
     let length = u32::try_from(chunk.len()).expect("a task file has at most 16 MiB");
     bytes.extend(length.to_le_bytes());
@@ -227,10 +227,10 @@ fn checksum(bytes: &[u8]) -> u32 {
     crc.sum()
 }
 
-/// A part of a header that few commands need: it is decoded when it is first looked at.
+/// A part of a header that few commands need: it is decoded at its first use.
 #[derive(Debug, Clone)]
 pub(crate) struct Deferred<T> {
-    /// The value in postcard's format; nothing if it was never stored.
+    /// The value in postcard's format; empty if it was never stored.
     bytes: Box<[u8]>,
     value: OnceLock<T>,
 }
@@ -245,7 +245,7 @@ impl<T: DeserializeOwned + Default> Deref for Deferred<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // The checksum holds, so what was written is there.
+        // The checksum is right, so the bytes are as written.
         self.value.get_or_init(|| postcard::from_bytes(&self.bytes).unwrap_or_default())
     }
 }
@@ -275,17 +275,17 @@ impl<'de, T> Deserialize<'de> for Deferred<T> {
     }
 }
 
-/// A record that is kept in a file of its own below `.aof/`.
+/// A record in a file of its own below `.aof/`.
 pub trait Hint: Serialize + DeserializeOwned {
     /// The file's name.
     const NAME: &str;
 
-    /// Returns what was saved, or nothing if it is missing or cannot be read.
+    /// Returns the saved record; `None` if it is missing or cannot be read.
     fn load(paths: &Paths) -> Option<Self> {
         Folder::open_existing(paths.root(), LOCAL).ok()??.read_json(Self::NAME).ok()?
     }
 
-    /// Saves the record. A power cut may take it back.
+    /// Saves the record. A power cut may revert it.
     fn save(&self, paths: &Paths) -> Result<(), StoreError> {
         paths.prepare_local()?.replace_json(Self::NAME, self, Durability::Volatile)
     }
@@ -311,15 +311,15 @@ impl ArchiveScan {
     }
 }
 
-/// `.aof/horizon`: until when nothing is due, at one commit.
+/// `.aof/horizon`: the time until which nothing is due, at one commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DueHorizon {
     pub commit: String,
-    /// When all tasks were last examined.
+    /// The time when all tasks were last examined.
     pub examined: Timestamp,
-    /// How many places of work were left that no agent has room for.
+    /// The number of workplaces that were left because no agent has room for them.
     pub left: usize,
-    /// When the next time limit ends, if there is any.
+    /// The time when the next time limit ends, if there is one.
     pub next: Option<Timestamp>,
 }
 
@@ -337,7 +337,7 @@ impl Hint for LastBoot {
     const NAME: &str = "boot";
 }
 
-/// `.aof/dropped`: steps that git dropped from the branch, and that cannot be put back before a person clears the way.
+/// `.aof/dropped`: steps that git dropped from the branch, and that cannot be restored before a person clears the way.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct WaitingSteps {
     /// The commits that the branch had.
@@ -348,25 +348,25 @@ impl Hint for WaitingSteps {
     const NAME: &str = "dropped";
 }
 
-/// `.aof/contact`: when the remote was last reached, and what has been in the way since.
+/// `.aof/contact`: the time when the remote was last reached, and the failure since.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub(crate) struct RemoteContact {
-    /// When it last answered.
+    /// The time when it last answered.
     pub reached: Option<Timestamp>,
-    /// What has kept commits from getting there since then.
+    /// The failure that has kept commits from the remote since then.
     pub trouble: Option<RemoteFailure>,
 }
 
-/// What keeps commits from getting to the remote.
+/// A failure that keeps commits from the remote.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RemoteFailure {
     /// Its kind: stable, for JSON.
     pub code: String,
     /// A sentence for people.
     pub said: String,
-    /// Since when.
+    /// The time since when it lasts.
     pub since: Timestamp,
-    /// The lock of git's that it was. Once the lock is gone, the failure is over.
+    /// The lock of git that caused it. Once the lock is gone, the failure is over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lock: Option<PathBuf>,
 }
@@ -375,7 +375,7 @@ impl Hint for RemoteContact {
     const NAME: &str = "contact";
 }
 
-/// `.aof/paused`: programs at their usage limits. A key stands for a program, its variables and its home.
+/// `.aof/paused`: programs at their usage limits. A key represents a program, its variables and its home.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Pauses(BTreeMap<String, ProgramPause>);
 
@@ -385,9 +385,9 @@ pub struct ProgramPause {
     /// The program, as its command names it.
     pub program: String,
     pub until: Timestamp,
-    /// How many limits in a row named no end.
+    /// The number of consecutive limits that named no end.
     pub guesses: u32,
-    /// What the program said.
+    /// The message of the program.
     pub why: String,
 }
 
@@ -401,7 +401,7 @@ impl Pauses {
         Self::load(paths)?.0.remove(key)
     }
 
-    /// Returns the pauses that last.
+    /// Returns the pauses that have not ended.
     pub(crate) fn lasting(paths: &Paths, now: Timestamp) -> Vec<ProgramPause> {
         let all = Self::load(paths).unwrap_or_default().0.into_values();
         all.filter(|pause| pause.until > now).collect()
@@ -421,7 +421,7 @@ impl Pauses {
 }
 
 impl ProgramPause {
-    /// Returns it in words, with the local time of its end, and the date unless that is today's.
+    /// Returns the pause in words, with the local time of its end, and the date unless that is today's.
     pub(crate) fn sentence(&self, now: Timestamp) -> String {
         let [until, now] = [self.until, now].map(|at| at.to_zoned(TimeZone::system()));
         let form = if until.date() == now.date() { "%H:%M %Z" } else { "%Y-%m-%d %H:%M %Z" };
@@ -429,14 +429,14 @@ impl ProgramPause {
         format!("`{program}` is at its usage limit, paused until {until}")
     }
 
-    /// Returns it as JSON shows it.
+    /// Returns the pause for `--json`.
     pub(crate) fn to_value(&self) -> Value {
         json!({"program": self.program, "until": self.until})
     }
 }
 
 impl RemoteContact {
-    /// Returns the failure, unless it is over by now.
+    /// Returns the failure, unless it has ended by now.
     pub(crate) fn failure_now(&self) -> Option<&RemoteFailure> {
         let is_over =
             |failure: &RemoteFailure| failure.lock.as_ref().is_some_and(|lock| !lock.exists());
@@ -522,7 +522,7 @@ mod tests {
             !paths.local().join(NAME).exists(),
             "nothing is written for a file that is not kept"
         );
-        // Between the two looks the clock was set back: what was old enough is not any more.
+        // Between the two reads the clock was set back: a file that was old enough no longer is.
         cache.put(&task, stat(10), header("new"), LOOKED - Duration::from_secs(9));
         assert_eq!(
             cache.get(&task, &stat(10)),
@@ -577,7 +577,7 @@ mod tests {
         let mut cache = HeaderCache::<Deferred<Vec<String>>>::load(&paths, V1);
         cache.put(&one, stat(10), vec!["a".to_owned(), "b".to_owned()].into(), LOOKED);
         cache.save(&paths).unwrap();
-        // Written again without being looked at.
+        // Saved again without decoding the first value.
         let mut cache = HeaderCache::<Deferred<Vec<String>>>::load(&paths, V1);
         cache.put(&two, stat(10), Vec::new().into(), LOOKED);
         cache.save(&paths).unwrap();

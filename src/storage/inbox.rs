@@ -1,14 +1,14 @@
-//! `.aof/inbox`: completion files. A file is in exactly one place at any time, whatever is killed.
+//! `.aof/inbox`: completion files. A file is in exactly one place at any time, even after a kill.
 //!
-//! A file is taken by renaming `NAME` to `.taken/ID-.VISIT@BRANCH@NAME`; from then on the completion has that id and means that visit,
-//! also after a crash. A file that names its visit, or no task, becomes `.taken/ID-NAME`. A kill leaves:
+//! A file is taken by renaming `NAME` to `.taken/ID-.VISIT@BRANCH@NAME`; from then on the completion has that id and is for that visit,
+//! even after a crash. A file that names its visit, or no task, becomes `.taken/ID-NAME`. A kill leaves:
 //! - before the rename: the file in the inbox, for the next delivery;
 //! - after it: a [taken](Inbox::taken) file with its id, to be completed again; by the id it counts only once.
 //!
 //! Files whose names begin with a dot are never taken, so the mark is unambiguous.
 //!
-//! Nothing here needs the writer lock: two processes that take the same file race for one rename, and a taken file is processed
-//! only by who has it [open](Inbox::open).
+//! Nothing here needs the writer lock: two processes that take the same file race for one rename, and only the process that has a taken
+//! file [open](Inbox::open) processes it.
 
 use std::cmp::Reverse;
 use std::ffi::{OsStr, OsString};
@@ -35,11 +35,11 @@ use crate::system::crash_points;
 const FILE_LIMIT: u64 = 1024 * 1024;
 /// The longest file name, in bytes: a taken file's name also has the id and a visit.
 const LONGEST_NAME: usize = 120;
-/// How long a file must be unchanged to count as complete, if nobody saw it being closed.
+/// The time for which a file must be unchanged to count as complete, if its closing was not seen.
 pub(crate) const QUIET: Duration = Duration::from_secs(2);
 /// The suffix of a reason's file, after the name of the refused file.
 const REASON: &str = ".reason.json";
-/// How many refused files of one name are numbered.
+/// The number of refused files of one name that get numbers.
 const COUNTED: usize = 9;
 
 /// The inbox of a project.
@@ -53,9 +53,9 @@ pub(crate) struct Inbox<'p> {
 pub(crate) struct InboxFile {
     /// The name that it was dropped under.
     pub name: String,
-    /// Its completion's id, once it is taken. A taken file without an id was put there by somebody else.
+    /// Its completion's id, once it is taken. A taken file without an id was not put there by aof.
     pub id: Option<CompletionId>,
-    /// The visit that it was bound to when it was taken, or had to wait.
+    /// The visit that it was bound to when it was taken, or when it had to wait.
     pub visit: Option<VisitMark>,
     folder: &'static str,
     /// Its name there.
@@ -78,12 +78,12 @@ pub(crate) struct Candidate {
     pub class: FileClass,
 }
 
-/// How to treat a file in the inbox.
+/// The treatment of a file in the inbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FileClass {
     /// Take it.
     Ready,
-    /// Take it if it parses as a complete completion; else check again later, since more may be appended.
+    /// Take it if it parses as a complete completion; otherwise check again later, since more may be appended.
     Closed,
     /// Check again later: it may still be being written.
     Growing,
@@ -93,14 +93,14 @@ pub(crate) enum FileClass {
     Odd(String),
 }
 
-/// What the watcher saw of a file in the inbox.
+/// The event of a file in the inbox that the watcher saw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Witnessed {
-    /// It was renamed into the inbox, so it is complete.
+    /// The file was renamed into the inbox, so it is complete.
     Renamed,
-    /// It was closed after writing, and unchanged for a moment since.
+    /// The file was closed after writing, and unchanged for a moment since.
     Closed,
-    /// Nothing that tells whether it is complete.
+    /// Nothing that shows whether it is complete.
     Nothing,
 }
 
@@ -113,7 +113,7 @@ pub(crate) struct OpenInboxFile {
 }
 
 impl OpenInboxFile {
-    /// Returns when the file was changed last, or given its name.
+    /// Returns the time when the file was last changed or renamed.
     pub(crate) fn changed(&self) -> Option<Timestamp> {
         Timestamp::from_nanosecond(self.stat.ctime.into()).ok()
     }
@@ -173,8 +173,8 @@ impl<'p> Inbox<'p> {
         Self { paths }
     }
 
-    /// Returns the files in the inbox, oldest first, without opening them. `witnessed` tells what the watcher saw of a file; an
-    /// unwitnessed file is ready once it is unchanged for [`QUIET`].
+    /// Returns the files in the inbox, oldest first, without opening them. `witnessed` returns the event of a file that the watcher saw;
+    /// an unwitnessed file is ready once it is unchanged for [`QUIET`].
     pub(crate) fn scan(
         &self,
         now: Timestamp,
@@ -189,7 +189,7 @@ impl<'p> Inbox<'p> {
                     let stat = FileStat::of(&metadata);
                     candidates.push(Candidate { file: InboxFile::dropped(name), stat, class });
                 }
-                // It was taken since the folder was listed.
+                // The file was taken since the folder was listed.
                 Err(cause) if cause.kind() == ErrorKind::NotFound => {}
                 Err(cause) => return Err(StoreError::io("look at", &entry.path(), cause)),
             }
@@ -204,7 +204,7 @@ impl<'p> Inbox<'p> {
         Ok(entries)
     }
 
-    /// Returns the taken files, oldest ids first: those of a killed process too.
+    /// Returns the taken files, oldest ids first, including those of a killed process.
     pub(crate) fn taken(&self) -> Result<Vec<InboxFile>, StoreError> {
         let entries = list(&self.paths.taken())?;
         let mut names: Vec<OsString> = entries.iter().map(DirEntry::file_name).collect();
@@ -256,7 +256,7 @@ impl<'p> Inbox<'p> {
         Ok(read.map(|(bytes, stat)| OpenInboxFile { bytes, stat, _lock: lock }))
     }
 
-    /// Binds a taken file durably to a visit, by renaming it. A missing file is no error. The caller has it open.
+    /// Binds a taken file durably to a visit, by renaming it. A missing file is not an error. The caller has it open.
     pub(crate) fn mark(&self, file: &mut InboxFile, visit: &VisitMark) -> Result<(), StoreError> {
         let Some(id) = &file.id else { return Ok(()) };
         let folder = self.folder(TAKEN)?;
@@ -270,12 +270,12 @@ impl<'p> Inbox<'p> {
         Ok(())
     }
 
-    /// Removes a taken file whose completion has counted, if it still is the file that was opened.
+    /// Removes a taken file whose completion has counted, if it is still the file that was opened.
     pub(crate) fn settle(&self, file: &InboxFile, open: &OpenInboxFile) -> Result<(), StoreError> {
         let folder = self.folder(TAKEN)?;
         match folder.stat(&file.file)? {
             None => Ok(()),
-            // No fsync: a file that a power cut brings back has its id, which the history has.
+            // No fsync: the history has the id of a file that a power cut brings back.
             Some(stat) if (stat.inode, stat.size) == (open.stat.inode, open.stat.size) => {
                 folder.remove(&file.file)
             }
@@ -302,7 +302,7 @@ impl<'p> Inbox<'p> {
         Ok(names.into_iter().map(|(_, name)| name).collect())
     }
 
-    /// Returns the visit that a refused file means, if its reason says so.
+    /// Returns the visit that a refused file is for, if its reason names it.
     pub(crate) fn refused_ticket(&self, name: &str) -> Option<Ticket> {
         let folder = Folder::open_existing(self.paths.root(), REFUSED).ok()??;
         let reason: Value = folder.read_json(with_reason(name.as_ref())).ok()??;
@@ -336,7 +336,7 @@ impl<'p> Inbox<'p> {
             let name = match attempt {
                 1 => wanted.clone(),
                 2..=COUNTED => tagged(&wanted, &attempt.to_string()),
-                // For a frequent name, counting on would take longer each time.
+                // For a frequent name, counting further would take longer each time.
                 _ => tagged(&wanted, &random_local(6)?),
             };
             match put_aside(&from, &file.file, &refused, &name, text.as_bytes()) {
@@ -375,7 +375,7 @@ fn class_of(name: &OsStr, metadata: &Metadata, now: Timestamp, witnessed: Witnes
     }
 }
 
-/// Returns why an ordinary file cannot be a completion file; `None` if it can.
+/// Returns the reason why an ordinary file cannot be a completion file; `None` if it can.
 fn oddity(name: &OsStr, metadata: &Metadata) -> Option<String> {
     let size = metadata.size();
     let why = match name.to_str() {
@@ -396,8 +396,7 @@ fn oddity(name: &OsStr, metadata: &Metadata) -> Option<String> {
     Some(why.to_owned())
 }
 
-/// Returns whether the last write is long ago. A time in the future counts too: it was set by hand (`touch`), or the clock was
-/// set back.
+/// Returns whether the last write was long ago. A time in the future counts too: it was set by hand (`touch`), or the clock was set back.
 fn is_quiet(metadata: &Metadata, now: Timestamp) -> bool {
     let age = now.as_nanosecond() - i128::from(FileStat::of(metadata).mtime);
     age.unsigned_abs() >= QUIET.as_nanos()

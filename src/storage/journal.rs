@@ -5,10 +5,10 @@
 //! - before the record: nothing to recover, at most temporary files;
 //! - after it, before the files: unchanged files; the record is dropped;
 //! - after the files, before the branch moved: files ahead of HEAD;
-//! - after the branch moved: old files of moved tasks and git's locks may be left; `locks` tells which are ours.
+//! - after the branch moved: old files of moved tasks and git's locks may be left; `locks` identifies ours.
 //!
 //! The record is only a hint: recovery compares files and HEAD, and the record names the files and our locks. It must be synced
-//! before the first lock is taken ([`UnsyncedRecord::unsynced`]): nobody would remove a lock that no record names.
+//! before the first lock is taken ([`UnsyncedRecord::unsynced`]): a lock that no record names would never be removed.
 //!
 //! The file is kept, filled with spaces while no write runs, and a record overwrites them in place, so syncing it writes one block. A
 //! power cut before the sync may leave a partial record, which is [`JournalState::Unreadable`]; no lock was taken and no file changed
@@ -34,10 +34,10 @@ const LIMIT: u64 = 16 * 1024 * 1024;
 /// The length of the blank file: one disk block and one memory page, which a kill cannot leave half-written.
 const ROOM: usize = 4096;
 
-/// What a process was about to do.
+/// The intended write of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct JournalRecord {
-    /// What recovery should do. The first field, so that [`note_undo`] changes only the first block.
+    /// The action for recovery. The first field, so that [`note_undo`] changes only the first block.
     pub aim: RecoveryAim,
     pub pid: u32,
     /// The boot id at that time, if the system has one: after another boot, names may have been lost in a power cut.
@@ -47,7 +47,7 @@ pub(crate) struct JournalRecord {
     pub locks: Option<serde_json::Value>,
 }
 
-/// What recovery should do. The words have the same length, so that one can overwrite the other.
+/// The action for recovery. The words have the same length, so that one can overwrite the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum RecoveryAim {
     /// Finish the write if possible: its result was not reported.
@@ -118,7 +118,7 @@ pub(crate) enum JournalState {
     Nothing,
     /// A write was running.
     Record(JournalRecord),
-    /// A write was running, but the record is damaged, or of another version of aof: only the files can tell.
+    /// A write was running, but the record is damaged, or of another version of aof: only the files show the state.
     Unreadable,
 }
 
@@ -139,7 +139,7 @@ pub(crate) fn write(
     if text.len() <= ROOM {
         text.resize(ROOM, b' ');
     }
-    // Somebody may have removed `.aof/` since the lock was taken.
+    // `.aof/` may have been removed since the lock was taken.
     let folder = Folder::create(lock.paths().root(), LOCAL)?;
     if text.len() == ROOM
         && let Some(file) = blank_file(&folder)
@@ -151,7 +151,7 @@ pub(crate) fn write(
     Ok(UnsyncedRecord { over: None })
 }
 
-/// Marks the record for rollback, in place: only its first block changes. Fails if the journal has something else.
+/// Marks the record for rollback, in place: only its first block changes. Fails if the journal has another record.
 pub(crate) fn note_undo(
     lock: &WriterLock,
     intent: &JournalRecord,
@@ -172,8 +172,8 @@ pub(crate) fn note_undo(
 }
 
 impl UnsyncedRecord {
-    /// Returns the record's file if it still has to be synced, before any of its locks is taken. Fails if somebody removed it
-    /// meanwhile: nothing would tell whose the locks are.
+    /// Returns the record's file if it must still be synced, before any of its locks is taken. Fails if the file was removed
+    /// meanwhile: nothing would show whose the locks are.
     pub(crate) fn unsynced(self, lock: &WriterLock) -> Result<Option<Unsynced>, StoreError> {
         let path = lock.paths().intent();
         let Some(file) = self.over else {
@@ -201,7 +201,7 @@ pub(crate) fn read(lock: &WriterLock) -> Result<JournalState, StoreError> {
     read_in(lock.local())
 }
 
-/// Returns whether a write is running or was interrupted. Only the holder of the lock can tell which.
+/// Returns whether a write is running or was interrupted. Only the holder of the lock can distinguish these.
 pub(crate) fn is_pending(paths: &Paths) -> bool {
     let folder = Folder::open_existing(paths.root(), LOCAL).ok().flatten();
     folder.is_some_and(|folder| !matches!(read_in(&folder), Ok(JournalState::Nothing)))
@@ -248,7 +248,7 @@ fn write_over(lock: &WriterLock, file: &File, text: &[u8]) -> Result<(), StoreEr
     file.write_all_at(text, 0).or_io("write", lock.paths().intent())
 }
 
-/// Returns the file if it is blank and writable; else it has to be replaced.
+/// Returns the file if it is blank and writable; otherwise it must be replaced.
 fn blank_file(folder: &Folder) -> Option<File> {
     let (file, metadata) = folder.open_to_write(NAME).ok()??;
     let mut bytes = [0; ROOM];
@@ -306,7 +306,7 @@ mod tests {
         }
     }
 
-    /// Returns the text with the digest that its JSON has.
+    /// Returns the text with the digest of its JSON.
     fn signed(text: &str) -> String {
         let (_, json) = text.split_once('\n').unwrap();
         format!("{}\n{json}", Digest::of(json.trim_end().as_bytes()).as_str())
@@ -320,7 +320,7 @@ mod tests {
         assert_eq!(read(&lock).unwrap(), JournalState::Nothing);
         assert!(!is_pending(&paths));
         let number = || fs::metadata(paths.intent()).unwrap().ino();
-        // The second round writes over the spaces that the first one left.
+        // The second round overwrites the spaces that the first one left.
         let mut numbers = Vec::new();
         for round in 0..3 {
             intent.pid = round;
@@ -335,7 +335,7 @@ mod tests {
         }
         assert_eq!(numbers, [numbers[0]; 3]);
 
-        // One that says something is not written over: whoever reads finds the old one or the new one.
+        // An existing record is not overwritten: readers find the old one or the new one.
         write(&lock, &intent).unwrap().sync(&lock).unwrap();
         let old = File::open(paths.intent()).unwrap();
         intent.locks = Some(serde_json::json!({"index": {"inode": u64::MAX}}));
@@ -345,7 +345,7 @@ mod tests {
         old.read_exact_at(&mut before, 0).unwrap();
         assert!(parse(before.trim_ascii_end()).unwrap().locks.is_none());
 
-        // One that is too long for a block gets a file of its own.
+        // A record that is too long for a block gets its own file.
         clear(&lock).unwrap();
         intent.locks = Some("x".repeat(ROOM).into());
         write(&lock, &intent).unwrap().sync(&lock).unwrap();
@@ -373,7 +373,7 @@ mod tests {
                 (noted_in, noted.len(), &noted[ROOM..]),
                 (number, text.len(), &text[ROOM..])
             );
-            // Once is enough, and another one is somebody else's.
+            // A second mark fails: the journal no longer has this record.
             assert!(matches!(note_undo(&lock, &intent), Err(StoreError::Changed { .. })));
             clear(&lock).unwrap();
         }
@@ -423,7 +423,7 @@ mod tests {
         fs::remove_file(&place).unwrap();
         std::os::unix::fs::symlink(&theirs, &place).unwrap();
         assert!(matches!(write(&lock, &intent()), Err(StoreError::WrongKind { .. })));
-        // Whoever heals meets it first.
+        // Recovery reads the symlink first.
         assert!(matches!(read(&lock).unwrap(), JournalState::Unreadable));
         clear(&lock).unwrap();
         fs::hard_link(&theirs, &place).unwrap();
@@ -436,7 +436,7 @@ mod tests {
     fn a_record_that_somebody_took_away_does_not_count_as_written() {
         let home = TempDir::new().unwrap();
         let (paths, lock) = locked(&home);
-        // Put in place, then written over.
+        // First a new file, then one overwritten in place.
         for _ in 0..2 {
             let written = write(&lock, &intent()).unwrap();
             let kept = paths.local().join("kept");

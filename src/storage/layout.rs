@@ -1,4 +1,4 @@
-//! Where the files of a project are. Computes paths, and sets up `.aof/`.
+//! The places of a project's files. Computes paths, and sets up `.aof/`.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -22,7 +22,7 @@ pub const ARCHIVE: &str = "tasks/archive";
 pub const LOCAL: &str = ".aof";
 /// The checkout of a project on its own branch, below the folder where people work.
 pub const BRANCH: &str = ".aof/branch";
-/// Where completion files are dropped.
+/// The folder where completion files are dropped.
 pub const INBOX: &str = ".aof/inbox";
 /// Completion files that are being processed.
 pub const TAKEN: &str = ".aof/inbox/.taken";
@@ -45,9 +45,9 @@ pub const RUNS: &str = ".aof/runs";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Paths {
     root: PathBuf,
-    /// Whether completions are dropped there.
+    /// True if completions are dropped there.
     has_inbox: bool,
-    /// Whether nothing may be written into `.aof/`.
+    /// True if nothing may be written into `.aof/`.
     is_read_only: bool,
 }
 
@@ -57,7 +57,8 @@ impl Paths {
         Self { root: root.into(), has_inbox: true, is_read_only: false }
     }
 
-    /// Returns the paths of the checkout that encloses a project on its own branch. It gets no inbox, since nobody would read it.
+    /// Returns the paths of the checkout that encloses a project on its own branch. It gets no inbox, since no watcher would read
+    /// it.
     pub(crate) fn of_checkout(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into(), has_inbox: false, is_read_only: false }
     }
@@ -120,7 +121,7 @@ impl Paths {
         self.local().join("intent")
     }
 
-    /// The file that changes when git's maintenance is started.
+    /// Returns the path of the file that changes when git's maintenance is started.
     pub(crate) fn maintenance(&self) -> PathBuf {
         self.local().join("maintenance")
     }
@@ -148,7 +149,7 @@ impl Paths {
         for folder in [INBOX, TAKEN, REFUSED].into_iter().filter(|_| self.has_inbox) {
             let inside = folder.trim_start_matches(".aof/");
             if local.kind(inside)? != Some(FileKind::Folder) {
-                // Whoever may write here speaks for agents.
+                // Private, since anyone who may write here acts for agents.
                 inside.split('/').try_fold(None::<Folder>, |outer, name| {
                     outer.as_ref().unwrap_or(&local).private_child(name).map(Some)
                 })?;
@@ -208,7 +209,7 @@ pub(crate) fn task_id(name: &str) -> Option<Result<TaskId, IdFault>> {
 }
 
 /// Returns the task file that a companion of that name belongs to: `AOF-abc.md` for `AOF-abc.plan.md`. Backup files such as
-/// `AOF-abc.md~` and `AOF-abc.md.orig` are no companions.
+/// `AOF-abc.md~` and `AOF-abc.md.orig` are not companions.
 pub(crate) fn companion_of(name: &str) -> Option<String> {
     let (stem, rest) = name.split_once('.')?;
     let is_other = rest.starts_with("md") || is_debris(name) || copy_of(name).is_some();
@@ -216,8 +217,8 @@ pub(crate) fn companion_of(name: &str) -> Option<String> {
     task.map(|id| format!("{id}.md"))
 }
 
-/// Returns the task of whose file a sync program or a file manager made a copy under that name, as two versions met:
-/// `AOF-abc (conflicted copy).md`, `AOF-abc.sync-conflict-20261127-101112-ABCDEFG.md`, `AOF-abc 2.md`.
+/// Returns the task whose file was copied under that name by a sync program or a file manager, because of two conflicting
+/// versions: `AOF-abc (conflicted copy).md`, `AOF-abc.sync-conflict-20261127-101112-ABCDEFG.md`, `AOF-abc 2.md`.
 pub(crate) fn copy_of(name: &str) -> Option<TaskId> {
     let end = name.find([' ', '.', '_', '('])?;
     let (id, rest) = (name[..end].parse::<TaskId>().ok()?, name[end..].to_lowercase());

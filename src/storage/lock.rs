@@ -1,6 +1,6 @@
 //! The writer lock: one writer per project. Holding a [`WriterLock`] is the right to change task files.
 //!
-//! It is on `.aof/lock`, never on a task file, since a rename would escape it. Not re-entrant: a second attempt in the same
+//! The lock is on `.aof/lock`, never on a task file, since a rename would escape it. Not re-entrant: a second attempt in the same
 //! process waits like any other.
 
 use std::fs::{self, File};
@@ -95,7 +95,7 @@ impl Presence {
         Ok(is_ours.then_some(Self { file, path }))
     }
 
-    /// Returns whether other processes can see it: somebody may have removed `.aof/`.
+    /// Returns whether other processes can see it: `.aof/` may have been removed.
     pub(crate) fn is_visible(&self) -> bool {
         stands_at(&self.file, &self.path)
     }
@@ -104,7 +104,7 @@ impl Presence {
 /// Returns whether a watcher of the project runs.
 pub(crate) fn is_watched(paths: &Paths) -> bool {
     let Ok(Some(folder)) = Folder::open_existing(paths.root(), LOCAL) else { return false };
-    // The check creates no file.
+    // This check creates no file.
     let Ok(Some((file, _))) = folder.open_to_write(WATCHER) else { return false };
     matches!(FileLock::attempt(file, folder.path()), Ok(None))
 }
@@ -130,13 +130,13 @@ impl FileLock {
 
 impl Drop for FileLock {
     fn drop(&mut self) {
-        // Closing alone is not enough: a child process between fork and exec still has a copy.
+        // Closing alone is not enough: a child process between fork and exec still has a copy of the handle.
         let _ = fs4::FileExt::unlock(&self.0);
     }
 }
 
-/// Waits until no other sync of this clone is at work, so that they do not race for the remote. Returns no lock at the deadline: the
-/// remote decides then which of them comes first.
+/// Waits until no other sync of this clone is running, so that they do not race for the remote. Returns no lock at the deadline: then
+/// the remote decides which of them is first.
 pub(crate) fn sync_turn(paths: &Paths, deadline: Instant) -> Result<Option<FileLock>, StoreError> {
     let local = paths.prepare_local()?;
     loop {
@@ -165,13 +165,13 @@ pub(crate) struct OwnedFile {
     size: usize,
 }
 
-/// The result of an attempt to lock such a file.
+/// The result of an attempt to lock an [`OwnedFile`].
 #[derive(Debug)]
 pub(crate) enum LockAttempt {
     Locked(OwnedFile),
-    /// Another process has it: which, as far as the file tells.
+    /// Another process has the lock: the one that the file names, if any.
     Held(Option<Holder>),
-    /// It was removed or replaced while it was being locked.
+    /// The file was removed or replaced while it was being locked.
     Replaced,
 }
 
@@ -223,14 +223,14 @@ impl OwnedFile {
 
 impl Drop for OwnedFile {
     fn drop(&mut self) {
-        // So that nobody who waits later is shown this holder.
+        // Blanks the record, so that a later waiter is not shown this holder.
         let _ = self.lock.0.write_all_at(&vec![b' '; self.size], 0);
     }
 }
 
 fn record_in(file: &mut File) -> Option<Holder> {
     let mut bytes = Vec::new();
-    // It was opened just now, so its cursor is at the start.
+    // The file was just opened, so its cursor is at the start.
     file.take(RECORD_LIMIT).read_to_end(&mut bytes).ok()?;
     serde_json::from_slice(&bytes).ok()
 }
@@ -243,12 +243,12 @@ pub(crate) fn stands_at(file: &File, path: &Path) -> bool {
     }
 }
 
-/// Returns the kind of network file system that the file is on, if it is on one.
+/// Returns the kind of network file system of the file; `None` on a local one.
 pub(crate) fn network_kind(file: &File) -> rustix::io::Result<Option<&'static str>> {
     rustix::fs::fstatfs(file).map(|stat| kind_of(&stat))
 }
 
-/// Returns the kind of network file system that a folder is on, if it is on one.
+/// Returns the kind of network file system of a folder; `None` on a local one.
 pub(crate) fn network_file_system(folder: &Path) -> Result<Option<&'static str>, StoreError> {
     let opened = File::open(folder).or_io("open", folder)?;
     network_kind(&opened).or_io("look at", folder)
@@ -330,7 +330,7 @@ mod lock_file_tests {
         let LockAttempt::Locked(held) = attempt(&folder) else { panic!() };
         let flags = rustix::io::fcntl_getfd(&held.lock.0).unwrap();
         assert!(flags.contains(rustix::io::FdFlags::CLOEXEC), "an agent would inherit the lock");
-        // What a process has between fork and exec.
+        // The copy that a process has between fork and exec.
         let copy = held.lock.0.try_clone().unwrap();
         assert!(matches!(attempt(&folder), LockAttempt::Held(Some(other)) if other == us()));
         drop(held);

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //!   cursor                  the commits up to which all messages are written, by branch
-//!   lock                    whoever writes messages has it
-//!   CHANNEL/NAME.json       a message that waits; NAME sorts by when it was made
-//!   CHANNEL/rest            why the channel is left alone, and until when
-//!   CHANNEL/lock            whoever delivers there has it
-//!   untold/NAME.json        a message that was given up, with the reason, before others are told of that
-//!   dropped/NAME.json       the same, afterwards
+//!   lock                    held by the writer of messages
+//!   CHANNEL/NAME.json       a message that waits; NAME sorts by its creation
+//!   CHANNEL/rest            the reason why the channel pauses, and until when
+//!   CHANNEL/lock            held by the process that delivers there
+//!   untold/NAME.json        a message that was given up, with the reason, before that is reported
+//!   dropped/NAME.json       a message that was given up, after that is reported
 //! ```
 //! Messages are durable before the cursor moves past their commit, and are removed after their delivery. So a kill or a power cut
 //! at any point delivers at least once, and a message that is delivered twice has the same id.
@@ -29,9 +29,9 @@ use crate::system::{crash_points, disk};
 
 /// The most waiting messages of one channel; the oldest are given up for newer ones.
 pub(crate) const MOST_WAITING: usize = 10_000;
-/// How many messages that were given up are kept.
+/// The most given-up messages that are kept.
 const MOST_DROPPED: usize = 1_000;
-/// How many messages are synced together.
+/// The number of messages that are synced together.
 const BATCH: usize = 64;
 const SUFFIX: &str = ".json";
 
@@ -44,28 +44,28 @@ pub struct Outbox {
 /// A message that waits, or was given up.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct OutboxMessage {
-    /// Stays the same however often it is delivered.
+    /// Stays the same at every delivery.
     pub id: String,
     /// Its sort key, with the id: seconds, then the order within a second.
     pub order: (i64, usize, usize),
     /// The channel's display name.
     pub channel: String,
-    /// When it was queued.
+    /// The time when it was queued.
     pub since: Timestamp,
-    /// What is delivered.
+    /// The content to deliver.
     pub message: Value,
-    /// How many deliveries were tried.
+    /// The number of attempted deliveries.
     pub attempts: u32,
-    /// When the next attempt is due.
+    /// The time when the next attempt is due.
     pub next: Option<Timestamp>,
-    /// Why the last attempt failed, or why it was given up.
+    /// The reason why the last attempt failed, or why it was given up.
     pub error: Option<String>,
 }
 
-/// Why a channel pauses after failed deliveries.
+/// The pause of a channel after failed deliveries.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ChannelRest {
-    /// How many attempts in a row were not answered.
+    /// The number of consecutive attempts without an answer.
     pub attempts: u32,
     pub since: Timestamp,
     pub until: Timestamp,
@@ -114,7 +114,7 @@ impl Outbox {
         self.make(OUTBOX)?.replace_json("cursor", cursor, Durability::Durable)
     }
 
-    /// Removes the cursor: the next one starts at the then current commits.
+    /// Removes the cursor: the next one starts at the commits of that time.
     pub(crate) fn forget_cursor(&self) -> Result<(), StoreError> {
         self.remove(OUTBOX, "cursor")
     }
@@ -145,7 +145,7 @@ impl Outbox {
         Ok(channels)
     }
 
-    /// Returns the names of the messages of a channel, the oldest first.
+    /// Returns the names of the messages of a channel, oldest first.
     pub(crate) fn names(&self, channel: &ChannelKey) -> Result<Vec<String>, StoreError> {
         self.names_in(&folder_of(channel))
     }
@@ -230,7 +230,7 @@ impl Outbox {
         Ok([self.read_all(DROPPED)?, self.read_all(UNTOLD)?].concat())
     }
 
-    /// Deletes the given-up messages, and returns how many there were.
+    /// Deletes the given-up messages, and returns their number.
     pub(crate) fn forget_dropped(&self) -> Result<usize, StoreError> {
         let mut count = 0;
         for place in [DROPPED, UNTOLD] {
@@ -327,14 +327,14 @@ const MOST_BRANCHES: usize = 50;
 /// The most dropped commits that are remembered.
 const MOST_GONE: usize = 200;
 
-/// The last reported commit of each branch; the most recently moved branch comes last.
+/// The last reported commit of each branch; the most recently moved branch is last.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ToldCursor {
     branches: Vec<(String, String)>,
-    /// Reported commits that were dropped from their branch; the most recently dropped come last, each after its parent.
+    /// Reported commits that were dropped from their branch; the most recently dropped are last, each after its parent.
     #[serde(default)]
     gone: Vec<String>,
-    /// How many commits were reported so far; part of the sort key of later messages.
+    /// The number of commits reported so far; part of the sort key of later messages.
     pub told: usize,
 }
 
@@ -354,8 +354,8 @@ impl ToldCursor {
         self.gone.iter().map(String::as_str)
     }
 
-    /// Records reported commits that were dropped from their branch, oldest first: they may come back. Forgets the earliest if
-    /// there are too many.
+    /// Records reported commits that were dropped from their branch, oldest first: they may return. Forgets the earliest if there
+    /// are too many.
     pub(crate) fn lose(&mut self, commits: &[String]) {
         self.gone.retain(|known| !commits.contains(known));
         self.gone.extend_from_slice(commits);

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //!   AOF-abc@3/, AOF-abc@3+security/   a visit, a visit of a branch
-//!     lock                            whoever runs it has it, and is named in it
+//!     lock                            held by the runner of the visit, and names it
 //!     1/, 2/, ..                      an attempt each
-//!       prompt.md                     what the agent was told
-//!       mcp.json                      how it reaches us
-//!       transcript                    what it printed
-//!       output                        what it left there: `AOF_OUTPUT`
+//!       prompt.md                     the agent's prompt
+//!       mcp.json                      the agent's connection to aof
+//!       transcript                    the agent's printed output
+//!       output                        the agent's output file: `AOF_OUTPUT`
 //!       run.json                      the record
 //! ```
 //! Only the owner can read it, since a prompt may have secrets. A record is complete after a kill; after a power cut all may be lost,
@@ -36,13 +36,13 @@ use crate::storage::{Durability, FileKind, Folder, Holder, Paths, StoreError};
 use crate::system::process::ProcessGroup;
 
 const LOCK: &str = "lock";
-/// How long to wait for a lock: a process that only checks holds it for microseconds.
+/// The time to wait for a lock: a process that only checks holds it for microseconds.
 const PATIENCE: Duration = Duration::from_millis(50);
-/// How long a program has to end that outlived its runner.
+/// The time in which a program that outlived its runner must end.
 pub(crate) const GRACE: Duration = Duration::from_secs(5);
-/// How many attempts of a visit are kept.
+/// The number of attempts of a visit that are kept.
 pub(crate) const MOST_ATTEMPTS: usize = 20;
-/// How long a visit's runs are kept after the last of them began.
+/// The time for which a visit's runs are kept after the last of them began.
 pub(crate) const KEPT: Duration = Duration::from_hours(30 * 24);
 
 /// The runs of a project.
@@ -55,7 +55,7 @@ pub(crate) struct Runs {
 #[derive(Debug)]
 pub(crate) enum RunRight {
     Ours(VisitRuns),
-    /// Another process has the lock: which, if known.
+    /// Another process has the lock: the given one, if known.
     Taken(Option<Holder>),
 }
 
@@ -85,11 +85,11 @@ impl OutlivedRun {
 /// The state of a visit's last attempt.
 #[derive(Debug)]
 pub(crate) enum LatestRun {
-    /// There was none.
+    /// There was no attempt.
     None,
-    /// The last one ended.
+    /// The last attempt ended.
     Ended(RunAttempt, RunRecord),
-    /// The last one has no end: its runner was killed; without a record, before the program was started.
+    /// The last attempt has no end: its runner was killed; without a record, before the program was started.
     Open(RunAttempt, Option<RunRecord>),
 }
 
@@ -220,7 +220,7 @@ fn folder_name(ticket: &Ticket) -> Result<String, StoreError> {
 
 /// Returns the folder names that are numbers, in ascending order.
 fn numbers(folder: &Path) -> Result<Vec<u32>, StoreError> {
-    // `01` is not ours.
+    // `01` is not one of our names.
     let number = |name: &str| name.parse().ok().filter(|number: &u32| *name == *number.to_string());
     let mut numbers: Vec<u32> = list(folder)?
         .iter()
@@ -239,7 +239,7 @@ fn is_old(visit: &DirEntry, now: SystemTime) -> bool {
 /// Returns the program of a visit that outlived its runner.
 fn outlived_in(runs: &Folder, name: &str) -> Result<Option<OutlivedRun>, StoreError> {
     let folder = runs.child(name)?;
-    // Only a kill leaves the name of a runner in a lock that is free.
+    // A free lock has a runner's name only after a kill.
     let holder = folder.read(LOCK, RECORD_LIMIT)?.map(|(bytes, _)| bytes);
     if holder.is_none_or(|holder| holder.trim_ascii().is_empty()) {
         return Ok(None);
@@ -279,9 +279,9 @@ pub(crate) struct RunAttempt {
 pub(crate) enum RunFile {
     /// The agent's prompt.
     Prompt,
-    /// How it reaches us.
+    /// The agent's connection to aof.
     Mcp,
-    /// What it printed.
+    /// The agent's printed output.
     Transcript,
     /// The agent's output file.
     Output,
@@ -376,9 +376,9 @@ pub(crate) struct RunRecord {
     pub started: Timestamp,
     /// The command line of the program.
     pub command: Vec<String>,
-    /// Its process group, which tells whether it runs; `None` before it is started.
+    /// Its process group, which shows whether it runs; `None` before it is started.
     pub group: Option<ProcessGroup>,
-    /// How it ended; `None` while it runs, and if its runner was killed.
+    /// Its end; `None` while it runs, and if its runner was killed.
     pub end: Option<RunEnd>,
 }
 
@@ -388,14 +388,14 @@ pub(crate) struct RunRecord {
 pub(crate) struct RunEnd {
     pub at: Timestamp,
     pub how: RunEnding,
-    /// Its exit status, if it ended by itself.
+    /// Its exit status, if it was not killed.
     pub status: Option<i32>,
-    /// What went wrong, as a sentence.
+    /// The failure, as a sentence.
     pub reason: Option<String>,
     pub transcript: Option<TranscriptMark>,
     pub told: AgentReport,
     pub verdict: Option<Ruling>,
-    /// When its usage limit ends, as it said.
+    /// The time when its usage limit ends, as the program reported it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until: Option<Timestamp>,
 }
@@ -408,42 +408,42 @@ impl RunEnd {
     }
 }
 
-/// How an attempt ended.
+/// The way in which an attempt ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum RunEnding {
     Verdict,
     /// The program failed, without a valid verdict.
     Crash,
-    /// Its time was over.
+    /// The time limit was reached.
     Timeout,
-    /// It printed nothing for too long.
+    /// The program printed nothing for too long.
     Idle,
-    /// It succeeded, without a valid verdict.
+    /// The program succeeded, without a valid verdict.
     BadVerdict,
-    /// It could not be started.
+    /// The program could not be started.
     Unavailable,
-    /// It is at its usage limit.
+    /// The program is at its usage limit.
     Limited,
     /// A person stopped it.
     Stopped,
-    /// Somebody else moved the task on meanwhile.
+    /// The task was moved on meanwhile.
     Overtaken,
     /// Its runner was killed, so its end is unknown.
     Lost,
 }
 
-/// What identifies a transcript.
+/// The data that identify a transcript.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TranscriptMark {
     pub sha256: String,
     pub bytes: u64,
-    /// How many printed bytes are left out.
+    /// The number of printed bytes that are left out.
     pub left_out: u64,
 }
 
-/// What an agent's program reports about its work.
+/// The report of an agent's program about its work.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AgentReport {
@@ -454,14 +454,14 @@ pub(crate) struct AgentReport {
     pub tokens: Option<TokenCounts>,
 }
 
-/// How many tokens a model read and wrote.
+/// The numbers of tokens that a model read and wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TokenCounts {
     pub input: u64,
     pub output: u64,
 }
 
-/// Why an attempt without an end failed.
+/// The reason why an attempt without an end failed.
 pub(crate) const RUNNER_KILLED: &str = "its runner was killed";
 
 /// A verdict, and its completion.
@@ -480,7 +480,7 @@ impl RunRecord {
         self.end.is_none() && self.group.as_ref().is_some_and(ProcessGroup::is_alive)
     }
 
-    /// Returns whether the attempt failed by itself, and so counts against the limit of attempts.
+    /// Returns whether the attempt itself failed, and so counts against the limit of attempts.
     pub(crate) fn has_failed(&self) -> bool {
         let ending = self.end.as_ref().map(|end| end.how);
         matches!(
@@ -489,7 +489,7 @@ impl RunRecord {
         )
     }
 
-    /// Returns why the attempt failed; empty while it runs.
+    /// Returns the reason why the attempt failed; empty while it runs.
     pub(crate) fn failure_reason(&self) -> String {
         let Some(end) = &self.end else { return String::new() };
         let usual =

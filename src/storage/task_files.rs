@@ -30,14 +30,14 @@ pub(crate) struct FoundFile {
     pub place: TaskPlace,
 }
 
-/// Whether a file is among the active or the archived tasks.
+/// The part of the task files that a file is in: active or archived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TaskPlace {
     Active,
     Archived,
 }
 
-/// A file as read. Versions are compared by bytes: time stamps cannot tell them apart for certain.
+/// A file as read. Versions are compared by bytes: time stamps cannot distinguish them reliably.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Snapshot {
     pub path: ProjectPath,
@@ -63,11 +63,11 @@ impl Snapshot {
     }
 }
 
-/// Finds the file of a task: at its usual paths, else anywhere below `tasks/`, else in the archive by day, newest first, else
-/// anywhere in the archive, since people may sort it.
+/// Finds the file of a task: at its usual paths, otherwise anywhere below `tasks/`, otherwise in the archive by day, newest
+/// first, otherwise anywhere in the archive, since people may sort it.
 ///
-/// A second file of the id is an error only if the search meets it, since listing all files each time would be slow. So a file at
-/// a usual path counts, whatever is elsewhere: see [`counting`].
+/// A second file of the id is an error only if the search finds it, since listing all files each time would be slow. So a file at
+/// a usual path counts, even if there are others elsewhere: see [`counting`].
 pub(crate) fn find(paths: &Paths, id: &TaskId) -> Result<FoundFile, StoreError> {
     let mut standing = Vec::new();
     for path in usual_places(id) {
@@ -91,7 +91,7 @@ pub(crate) fn find(paths: &Paths, id: &TaskId) -> Result<FoundFile, StoreError> 
     if is_file(paths, &found.path)? {
         return Ok(found);
     }
-    // A folder or link of that name does not hide a finished task; without one, it is the error.
+    // A folder or link of that name does not hide a finished task; without such a task, it is the error.
     match in_archive() {
         Err(StoreError::TaskNotFound { .. }) => Ok(found),
         archived => archived,
@@ -179,7 +179,7 @@ pub(crate) fn walk_latest(paths: &Paths) -> impl Iterator<Item = WalkEntry> + '_
     day.into_iter().flat_map(|day| entries(paths, &day).collect::<Vec<_>>())
 }
 
-/// Returns why the tasks cannot be listed: `tasks` is not a folder, or not readable.
+/// Returns the reason why the tasks cannot be listed: `tasks` is not a folder, or not readable.
 pub(crate) fn hidden(paths: &Paths) -> Option<StoreError> {
     let path = paths.tasks();
     let found = FileKind::from(path.symlink_metadata().ok()?.file_type());
@@ -258,7 +258,7 @@ fn kind(paths: &Paths, path: &ProjectPath) -> Result<Option<FileKind>, StoreErro
 pub(crate) enum WalkEntry {
     /// A task file, not yet read.
     Task(TaskEntry),
-    /// Something that looks like a task file but is not.
+    /// An entry that looks like a task file but is not.
     Stray(Stray),
 }
 
@@ -270,7 +270,7 @@ pub(crate) struct TaskEntry {
     pub stat: FileStat,
 }
 
-/// Something that cannot be a task file, with the reason.
+/// An entry that cannot be a task file, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stray {
     /// Its path, relative to the project's root.
@@ -286,16 +286,16 @@ impl Stray {
     }
 }
 
-/// Why something cannot be a task file.
+/// The reason why an entry cannot be a task file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum StrayReason {
-    /// It ends in `.md`, but its name is not a task id.
+    /// The entry ends in `.md`, but its name is not a task id.
     NotAnId(IdFault),
-    /// It is a copy of that task's file, or of a companion, that a sync program made.
+    /// The entry is a copy of that task's file, or of a companion, that a sync program made.
     Copy(TaskId),
-    /// It is not an ordinary file.
+    /// The entry is not an ordinary file.
     WrongKind(FileKind),
-    /// It is in the place of a folder.
+    /// The entry has the name of a folder, and is not one.
     NotAFolder(FileKind),
     /// Its path is not UTF-8.
     NotText,
@@ -381,7 +381,7 @@ fn walk(
     )
 }
 
-/// The folder whose files were looked at last, held open: a name in it is found faster than a whole path.
+/// The folder whose files were examined last, held open: a name in it is found faster than a whole path.
 #[derive(Default)]
 struct LastFolder(Option<(Vec<u8>, OwnedFd)>);
 
@@ -441,7 +441,7 @@ fn entry_of(paths: &Paths, entry: &DirEntry, last: &mut LastFolder) -> Option<Wa
     };
     match last.stat(entry) {
         Ok(stat) => Some(WalkEntry::Task(TaskEntry { id, path, stat })),
-        // It was removed since the folder was listed.
+        // The file was removed since the folder was listed.
         Err(Errno::NOENT) => None,
         Err(fault) => as_stray(StrayReason::Unreadable(plain(&fault.into()))),
     }
@@ -496,7 +496,7 @@ pub(crate) fn orphaned_companions(paths: &Paths) -> Vec<OrphanedCompanion> {
             *latest = path;
         }
     }
-    // With several files of the task, that error comes first.
+    // Several files of the task are an error that is reported first.
     let only = |task: &str| {
         active.get(task).filter(|files| files.len() == 1).and_then(|files| files.first())
     };

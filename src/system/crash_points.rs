@@ -1,8 +1,8 @@
-//! Named points at which a crash test may stop the process. Every layer may call it; it calls nothing.
+//! Named points at which a crash test may stop the process. Any layer may call this module; it calls none.
 //!
 //! `AOF_STOP_AT=name` aborts the process the first time it passes that point, `AOF_STOP_AT=name:3` the third time: no destructor
 //! runs, as after `kill -9`. `AOF_WAIT_AT=name:PIPE` makes each thread that passes that point wait until the named pipe is opened
-//! for writing; the file `PIPE.reached` tells that a thread waits. Release builds contain none of this.
+//! for writing; the file `PIPE.reached` shows that a thread waits. Release builds contain none of this.
 
 /// The points of a transition, in order.
 pub const POINTS: &[&str] = &[
@@ -38,8 +38,8 @@ pub const GIVEN_UP_POINTS: &[&str] = &["outbox.given-up"];
 pub const EVENT_POINTS: &[&str] =
     &["events.making", "events.written", "events.replaced", "events.recorded"];
 
-/// The points of a completion file, in order: its visit is known, but the file not taken; it is taken; it is to be refused, but not
-/// moved; its reason is written, but the file not moved.
+/// The points of a completion file, in order: its visit is known, but the file not taken; it is taken; its refusal is decided, but
+/// it is not moved; its reason is written, but the file not moved.
 pub const INBOX_POINTS: &[&str] =
     &["inbox.found", "inbox.taken", "inbox.judged", "inbox.reason-written"];
 

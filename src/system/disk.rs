@@ -1,4 +1,4 @@
-//! Syncs files to the disk in parallel. Every layer may call it; it calls nothing.
+//! Syncs files to the disk in parallel. Any layer may call this module; it calls none.
 //!
 //! A sync ends with a flush of the disk's cache. One flush can serve many parallel syncs, while sequential ones each wait for a
 //! flush of their own, which takes milliseconds on a busy disk. So the files of one call must not depend on an order.
@@ -9,15 +9,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 
-/// How many threads sync in parallel: about as many as a transition writes files.
+/// The number of threads that sync in parallel: about the number of files that a transition writes.
 const SIDE_BY_SIDE: usize = 8;
-/// The stack size of such a thread, which only waits.
+/// The stack size of a syncing thread, which only waits.
 const STACK: usize = 64 * 1024;
 
 /// The name prefix of temporary files in folders that people see. A kill may leave them, and the next command removes them.
 pub(crate) const TEMPORARY: &str = ".aof-tmp";
 
-/// What to sync of a file or a folder.
+/// The part of a file or a folder to sync.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SyncPart {
     /// Its bytes.
@@ -38,7 +38,7 @@ pub struct Unsynced {
     is_ahead: bool,
 }
 
-/// The file that could not be synced, and why. Its state on the disk is unknown; a retry would tell nothing.
+/// The file that could not be synced, with the error. Its state on the disk is unknown; a retry would not show it.
 #[derive(Debug)]
 pub struct NotSynced {
     /// The file.
@@ -53,8 +53,8 @@ impl Unsynced {
         Ok(Self { file: file.try_clone()?, path: path.to_owned(), part, is_ahead: false })
     }
 
-    /// Marks it to be synced before all others. Meanwhile the bytes of the others reach the disk, so the file system's journal
-    /// commits them in one transaction; in parallel, some would miss it and wait for a second one.
+    /// Marks the file to be synced before all others. Meanwhile the bytes of the others reach the disk, so the file system's
+    /// journal commits them in one transaction; in parallel, some would miss it and wait for a second one.
     pub fn ahead(self) -> Self {
         Self { is_ahead: true, ..self }
     }
@@ -89,7 +89,7 @@ pub(crate) fn sync(files: Vec<Unsynced>) -> Result<(), NotSynced> {
     let queue = Arc::new(Queue { files, state: Mutex::default(), answered: Condvar::new() });
     for _ in 1..queue.files.len().min(SIDE_BY_SIDE) {
         let other = Arc::clone(&queue);
-        // Without more threads, the existing ones do the work.
+        // If no more threads can be started, the existing ones do the work.
         if Builder::new().stack_size(STACK).spawn(move || other.ask()).is_err() {
             break;
         }

@@ -1,18 +1,18 @@
-//! What `aof serve` asks of the system: to take memory back soon, and to run background work at a lower priority.
+//! Settings of the system for `aof serve`: memory is returned soon, and background work runs at a lower priority.
 
 use std::env;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// How long the allocator keeps what was freed, in milliseconds. It reads this only when a process starts.
+/// The time in milliseconds for which the allocator keeps freed memory. It reads this variable only when a process starts.
 const DELAY: &str = "MIMALLOC_PURGE_DELAY";
-/// Long enough for the next request to find it.
+/// Long enough for the next request to reuse the memory.
 const KEPT_MS: &str = "20";
-/// Of the steps of niceness, up to 19. A thread gets a tenth of what one gets that is not nice.
+/// The added niceness, of up to 19. A thread with it gets a tenth of the time of one without.
 const NICER: i32 = 10;
 
-/// Has this process give memory back soon. By itself, the allocator keeps it for a second and more, and the threads of a server rest
-/// for long. Starts the program again in its place for that, unless somebody has set the delay.
+/// Makes this process return memory soon. By default, the allocator keeps it for a second or more, and the threads of a server are
+/// idle for long. Restarts the program in its place for that, unless the delay is already set.
 pub(crate) fn give_back_memory() {
     if env::var_os(DELAY).is_some() {
         return;
@@ -23,16 +23,16 @@ pub(crate) fn give_back_memory() {
     if let Some(name) = words.next() {
         again.arg0(name);
     }
-    // It returns only where it failed; then the server works as well, with more memory.
+    // `exec` returns only if it fails; then the server works as well, with more memory.
     let _ = again.args(words).env(DELAY, KEPT_MS).exec();
 }
 
-/// Lowers the priority of this thread, and of those that it starts. It does nothing where that would lower the whole process: on all
-/// systems but Linux.
+/// Lowers the priority of this thread, and of those that it starts, on Linux. Does nothing on other systems, since it would lower
+/// the priority of the whole process there.
 pub(crate) fn work_in_background() {
     if !cfg!(target_os = "linux") {
         return;
     }
-    // Every thread may become nicer; one that the system leaves as it is works as well.
+    // Every thread may raise its niceness; if the system refuses, the thread works as well.
     let _ = rustix::process::nice(NICER);
 }

@@ -12,13 +12,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock};
 use std::thread;
 
-/// Returns the word so that a shell takes it as one.
+/// Returns the word quoted, so that a shell reads it as one.
 pub(crate) fn quoted(word: &str) -> Cow<'_, str> {
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+,@%:=".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return Cow::Borrowed(word);
     }
-    // What moves a line, or ends a command in a message, is written as bash, zsh and ksh read it.
+    // Characters that break a line, or end a command in a message, are escaped as bash, zsh and ksh
+    // read them.
     if word.chars().any(|c| c.is_control() || c == '`') {
         return Cow::Owned(format!("$'{}'", word.chars().map(escaped).collect::<String>()));
     }
@@ -39,7 +40,7 @@ fn escaped(c: char) -> String {
     }
 }
 
-/// Returns several, each as one.
+/// Returns several words, each quoted.
 pub(crate) fn all_quoted<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
     words.into_iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
@@ -56,22 +57,23 @@ pub(crate) fn hidden_line() -> io::Result<String> {
     read.map(|_| line)
 }
 
-/// What shells report for a process that was interrupted.
+/// The exit status that shells report for a process that was interrupted.
 const INTERRUPTED: i32 = 130;
 
-/// Whether the process was told to end, where somebody listens for that.
+/// True if the process was asked to end; set only if it listens for that.
 static STOPPED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
-/// Returns whether the process was told to end. Only a process that listens for it learns of it.
+/// Returns whether the process was asked to end. Always `false` unless the process listens for
+/// that.
 pub(crate) fn is_stopped() -> bool {
     STOPPED.load(Ordering::Relaxed)
 }
 
-/// Has `stop` called for the first SIGINT or SIGTERM; a second one ends the process at once.
+/// Calls `stop` at the first SIGINT or SIGTERM; a second one ends the process at once.
 pub(crate) fn on_stop(stop: impl Fn() + Send + 'static) -> io::Result<()> {
     let asked = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
-        // In this order: the flag is not set yet when the first one comes.
+        // In this order: the flag is not set yet when the first signal arrives.
         flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(&asked))?;
         flag::register(signal, Arc::clone(&asked))?;
         flag::register(signal, Arc::clone(&STOPPED))?;
@@ -85,7 +87,7 @@ pub(crate) fn on_stop(stop: impl Fn() + Send + 'static) -> io::Result<()> {
     Ok(())
 }
 
-/// Has the flag set by SIGINT, SIGTERM, SIGHUP (the terminal is gone) and SIGQUIT, each time.
+/// Sets the flag at each SIGINT, SIGTERM, SIGHUP (the terminal is gone) and SIGQUIT.
 pub(crate) fn set_on_stop(stop: &Arc<AtomicBool>) -> io::Result<()> {
     for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
         flag::register(signal, Arc::clone(stop))?;
@@ -94,18 +96,18 @@ pub(crate) fn set_on_stop(stop: &Arc<AtomicBool>) -> io::Result<()> {
     Ok(())
 }
 
-/// What a signal says to a program that has the whole screen.
+/// The meaning of a signal for a program that has the whole screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ScreenSignal {
-    /// It has to end.
+    /// The program must end.
     End,
-    /// Ctrl-C or Ctrl-\ was pressed, for whoever reads keys now.
+    /// Ctrl-C or Ctrl-\ was pressed, for the reader of keys.
     Interrupt,
-    /// It goes on after it was stopped.
+    /// The program continues after it was stopped.
     GoesOn,
 }
 
-/// Has `tell` called for each signal that concerns a program with the whole screen.
+/// Calls `tell` for each signal that concerns a program with the whole screen.
 pub(crate) fn on_screen_signals(tell: impl Fn(ScreenSignal) + Send + 'static) -> io::Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCONT])?;
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
@@ -120,12 +122,12 @@ pub(crate) fn on_screen_signals(tell: impl Fn(ScreenSignal) + Send + 'static) ->
     Ok(())
 }
 
-/// Says that the process is to end, as a signal would.
+/// Asks the process to end, as a signal would.
 pub(crate) fn ask_to_stop() {
     STOPPED.store(true, Ordering::Relaxed);
 }
 
-/// Stops the process as Ctrl-Z does at a shell. Returns when it goes on.
+/// Stops the process as Ctrl-Z does at a shell. Returns when the process continues.
 pub(crate) fn suspend() -> io::Result<()> {
     emulate_default_handler(SIGTSTP)
 }

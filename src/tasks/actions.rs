@@ -1,4 +1,4 @@
-//! Claims, releases, holds, cancellations and the like: each function carries out one act of the engine.
+//! Claims, releases, holds, cancellations and similar acts of the engine, one function for each.
 
 use crate::domain::{AgentId, Ending, GateId, Status, Task, Ticket, Visit};
 use crate::git::Person;
@@ -56,7 +56,7 @@ pub(crate) fn assign(
     })
 }
 
-/// Renews a claim. The note goes into the log.
+/// Renews a claim. The note is written into the log.
 pub(crate) fn renew(
     workspace: &Workspace,
     ticket: &Ticket,
@@ -164,7 +164,7 @@ pub(crate) fn override_to(
     })
 }
 
-/// Takes the last step of the actor back: the task returns to the gate that it left. Fails where something followed.
+/// Undoes the actor's last step: the task returns to the gate that it left. Fails if another step followed.
 pub(crate) fn undo(
     workspace: &Workspace,
     ticket: &Ticket,
@@ -194,16 +194,17 @@ pub(crate) fn undo(
     })
 }
 
-/// Where the reason of an undo begins.
+/// The beginning of the reason of an undo.
 const UNDONE: &str = "undone: ";
 
-/// Returns the place of the last entry of the history that no gate made by itself; 0 if there is none.
+/// Returns the index of the last entry of the history that was not made by an automatic gate; 0 if there is none.
 fn last_step(task: &Task) -> usize {
     let by_itself = |visit: &Visit| visit.role.is_none() && visit.agent.is_none();
     task.history.iter().rposition(|visit| !by_itself(visit)).unwrap_or_default()
 }
 
-/// Returns what undoing the agent's last step says. Fails where the last step is none of the agent's, or something followed.
+/// Returns the text about undoing the agent's last step. Fails if the last step is not the agent's, or if another one
+/// followed.
 fn own_last_step(task: &Task, agent: Option<&AgentId>) -> Result<String, ProjectError> {
     let id = &task.id;
     let verb = if task.gate.is_some() { "override" } else { "reopen" };
@@ -251,7 +252,7 @@ fn own_last_step(task: &Task, agent: Option<&AgentId>) -> Result<String, Project
     Ok(format!("{UNDONE}{step}"))
 }
 
-/// Refuses a ticket that names a branch: the act is about the whole task.
+/// Refuses a ticket that names a branch: the act applies to the whole task.
 fn refuse_branch(ticket: &Ticket, act: &'static str) -> Result<(), Refusal> {
     match &ticket.branch {
         Some(_) => Err(Refusal::NotOfABranch { ticket: ticket.clone(), act }),

@@ -41,10 +41,10 @@ use crate::tasks::write::{PlainFile, Write, ensure_destinations_free};
 /// Retries after another process was faster. Beyond them, an operation retries until its deadline for waiting.
 const ATTEMPTS: usize = 100;
 
-/// The largest batch. A larger one gains little, and others wait for the lock meanwhile.
+/// The largest batch. A larger one gains little, and other processes wait for the lock meanwhile.
 pub(crate) const BATCH_SIZE: usize = 50;
 
-/// What an operation does next with the task that it read.
+/// The next step of an operation with the task that it read.
 pub(crate) enum NextStep {
     Nothing,
     /// A preliminary change. Then the task is read again, and the operation decides again.
@@ -56,14 +56,14 @@ pub(crate) enum NextStep {
 /// Decides what an operation does with the task that it read. Called again whenever another process was faster.
 pub(crate) type Decide<'d> = dyn FnMut(&mut TaskState) -> Result<NextStep, ProjectError> + 'd;
 
-/// The same for a batch: the number is the index of the task.
+/// Decides as [`Decide`] does, for the task of a batch with this index.
 pub(crate) type DecideByIndex<'d> =
     dyn FnMut(&Workspace, usize, &mut TaskState) -> Result<NextStep, ProjectError> + 'd;
 
-/// Receives the result for the task of that index; `None` where there was nothing to do.
+/// Receives the result for the task of that index; `None` if there was nothing to do.
 pub(crate) type ReceiveResult<'e> = dyn FnMut(usize, Result<Option<Changed>, ProjectError>) + 'e;
 
-/// Changes a task. Steps that are due come first: adoption, automatic gates, changed rules. Fails if the task is frozen.
+/// Changes a task. Steps that are due are made first: adoption, automatic gates, changed rules. Fails if the task is frozen.
 pub(crate) fn change(
     workspace: &Workspace,
     id: &TaskId,
@@ -75,7 +75,7 @@ pub(crate) fn change(
     changed.ok_or_else(|| ProjectError::Contended { id: id.clone() })
 }
 
-/// Returns the step that is due with the task, else what `decide` returns. Fails if the task is frozen.
+/// Returns the step that is due with the task, otherwise the result of `decide`. Fails if the task is frozen.
 pub(crate) fn due_step_or(
     workspace: &Workspace,
     state: &TaskState,
@@ -88,7 +88,7 @@ pub(crate) fn due_step_or(
     })
 }
 
-/// Carries out what `decide` returns. Returns `None` if that is [`NextStep::Nothing`].
+/// Carries out the step that `decide` returns. Returns `None` if that is [`NextStep::Nothing`].
 pub(crate) fn apply(
     workspace: &Workspace,
     id: &TaskId,
@@ -204,8 +204,8 @@ fn carry_out(
     Ok(commits.map(|commits| Changed { commit: commits.last().copied(), ..plan.changed }))
 }
 
-/// Replaces a stale task file by HEAD's version with the person's edits merged into it. Keeps the old bytes in `.aof/stale/`.
-/// Returns whether the task has to be read again.
+/// Replaces a stale task file by HEAD's version with the person's edits merged into it. Keeps the old bytes in `.aof/stale/`. Returns
+/// whether the task must be read again.
 fn replace_stale_file(workspace: &Workspace, state: &TaskState) -> Result<bool, ProjectError> {
     let Pending::Stale(bytes) = &state.pending else { return Ok(false) };
     let (path, old) = (&state.snapshot.path, &state.snapshot.bytes);
@@ -215,7 +215,7 @@ fn replace_stale_file(workspace: &Workspace, state: &TaskState) -> Result<bool, 
     }
     let kept = format!("{}-{}.md", state.id, &Digest::of(old).as_str()[..12]);
     match Folder::create(workspace.paths.root(), STALE)?.create_new(&kept, old) {
-        // This very version was stale once before.
+        // The same version was stale before.
         Ok(()) | Err(StoreError::Exists { .. }) => {}
         Err(error) => return Err(error.into()),
     }
@@ -230,8 +230,8 @@ fn replace_stale_file(workspace: &Workspace, state: &TaskState) -> Result<bool, 
     Ok(true)
 }
 
-/// Carries out what `decide` returns for different tasks: as many as possible in one move of the branch, the others alone. Fails with an
-/// error that every task would meet; the remaining tasks are not tried then.
+/// Carries out the steps that `decide` returns for different tasks: as many as possible in one move of the branch, the others alone.
+/// Fails with an error that every task would have; the remaining tasks are not tried then.
 pub(crate) fn apply_together(
     workspace: &Workspace,
     tasks: &[&TaskId],
@@ -291,8 +291,8 @@ pub(crate) fn apply_together(
     Ok(())
 }
 
-/// Carries out what `decide` returns for any number of tasks, in batches. After each batch, `pause` gets the time that the batch took
-/// (zero if it changed nothing), and returns whether to go on.
+/// Carries out the steps that `decide` returns for any number of tasks, in batches. After each batch, `pause` gets the time that the
+/// batch took (zero if it changed nothing), and returns whether to continue.
 pub(crate) fn apply_in_batches(
     workspace: &mut Workspace,
     wait: Duration,
@@ -346,7 +346,7 @@ pub(crate) fn change_all(
 }
 
 /// Commits choices for different tasks that were read under the same HEAD. For each, returns the change, or its own error, or `None` if
-/// the task has to be retried alone. Fails with an error that every change would meet.
+/// the task must be retried alone. Fails with an error that every change would have.
 pub(crate) fn carry_out_together(
     workspace: &Workspace,
     head: &Head,
@@ -397,7 +397,7 @@ pub(crate) fn carry_out_together(
         }
         Err(error) if error.is_general() => return Err(error),
         Err(_) => {
-            // A task that cannot even be prepared gets its error; the others are retried alone.
+            // A task whose commit cannot be prepared gets its error; the others are retried alone.
             for (place, write) in places.into_iter().zip(&current) {
                 results[place] = match prepare(workspace, head, slice::from_ref(write)) {
                     Ok(_) => Ok(None),
@@ -429,7 +429,7 @@ pub(crate) fn commit_unless_changed(
             ProjectError::Git(GitError::Moved { .. } | GitError::Waiting { .. })
             | ProjectError::Store(StoreError::Changed { .. }),
         ) => Ok(None),
-        // Another process took the file name, or the id of the new task; or a person's git moved the task meanwhile.
+        // Another process took the file name or the id of the new task; or a person's git moved the task meanwhile.
         Err(ProjectError::Store(StoreError::Exists { .. } | StoreError::Gone { .. }))
             if is_new || workspace.head_now().ok().as_ref() != Some(head) =>
         {
@@ -453,12 +453,12 @@ pub(crate) fn commit(
         };
     match rollback {
         None if matches!(error, ProjectError::Store(StoreError::NotDurable { .. })) => {}
-        // The index moves before the branch. If recovery fails now, the record stays for the next command; the error that counts is
-        // why the commit failed.
+        // The index moves before the branch. If recovery fails now, the record stays for the next command; the reason why the commit
+        // failed is the error that counts.
         None => drop(recover::recover(workspace, lock)),
         // Recovery repeats the rollback now; if that fails, the next command repeats it.
         Some(FailedRollback { noted: true, .. }) if recover::recover(workspace, lock).is_ok() => {}
-        // Without the mark, recovery would finish the write instead: the error says so.
+        // Without the mark, recovery would finish the write instead: the error reports that.
         Some(FailedRollback { fault, noted }) => {
             let (failure, fault) = (Some(Box::new(error)), Box::new(ProjectError::from(fault)));
             return Err(ProjectError::RestoreFailed { failure, fault, noted });
@@ -488,7 +488,7 @@ pub(crate) fn commit_files(
     Ok(commits.and_then(|commits| commits.last().copied()))
 }
 
-/// Writes new files without a commit. Returns `false` if one exists by now: another process was faster, and the caller looks again.
+/// Writes new files without a commit. Returns `false` if one exists by now: another process was faster, and the caller checks again.
 pub(crate) fn write_new(workspace: &Workspace, files: &[PlainFile]) -> Result<bool, ProjectError> {
     let (lock, _) = recover::lock_recovered(workspace)?;
     for (made, file) in files.iter().enumerate() {

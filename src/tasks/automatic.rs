@@ -1,4 +1,4 @@
-//! Changes of tasks without a command: hand edits are committed, tasks follow changed rules, time limits end.
+//! Changes of tasks without a command: hand edits are committed, tasks follow changed rules, expired time limits end visits and claims.
 //!
 //! Summaries select the tasks. Only those are read in full and decided. Several processes may do this at the same time.
 
@@ -31,12 +31,12 @@ use crate::tasks::plan::{
 use crate::tasks::recovery::recover::recover_if_pending;
 use crate::tasks::state::task_state::{Pending, TaskState};
 
-/// Why a task file is committed.
+/// The reason why a task file is committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum UpkeepReason {
     /// The file is hand-made: the task gets its first gate.
     Adopt,
-    /// The task stands at an automatic gate.
+    /// The task is at an automatic gate.
     Pass,
     /// The rules have changed.
     Follow,
@@ -46,7 +46,7 @@ pub(crate) enum UpkeepReason {
     Commit,
 }
 
-/// What [`keep_up_files`] did, and what it could not do.
+/// The results of [`keep_up_files`].
 #[derive(Default)]
 pub(crate) struct UpkeepReport {
     /// The commits, in the order of their reasons.
@@ -59,7 +59,7 @@ pub(crate) struct UpkeepReport {
     pub waiting: usize,
 }
 
-/// The task files that needed nothing the last time: of ten thousand files, only changed ones are opened again.
+/// The task files that needed nothing the last time, so that only changed files are opened again.
 #[derive(Default)]
 pub(crate) struct SeenFiles {
     /// By path: metadata of a file that needed nothing, and its blob in HEAD.
@@ -97,7 +97,7 @@ impl SeenFiles {
         })
     }
 
-    /// Returns whether the file equals HEAD's version: then nobody is still editing.
+    /// Returns whether the file equals HEAD's version: then no person is still editing it.
     fn is_committed(&self, workspace: &Workspace, task: &TaskEntry) -> bool {
         let Ok(snapshot) = read(&workspace.paths, &task.path) else { return false };
         let committed = self.committed.get(task.path.as_str());
@@ -138,7 +138,7 @@ pub(crate) fn keep_up_files(
     let quiet = i128::try_from(quiet.as_nanos()).unwrap_or(i128::MAX);
     all.retain(|task| !seen.knows(task));
     let known = all.len();
-    // A modification time in the future was set by hand, or the clock was set back: nobody is writing.
+    // A modification time in the future was set by hand, or the clock was set back: no person is editing the file.
     all.retain(|task| {
         let is_young = (0..quiet).contains(&(now - i128::from(task.stat.mtime)));
         !is_young || seen.is_committed(workspace, task)
@@ -162,7 +162,7 @@ pub(crate) fn keep_up_files(
     let receive = &mut |place: usize, result| match (result, reasons.borrow()[place]) {
         (Ok(Some(changed)), Some(reason)) => report.changed.push((reason, changed)),
         (Ok(_), _) => seen.learn(&all[place]),
-        // An editor is replacing the file, or a person deleted it: the next round finds out.
+        // An editor is replacing the file, or a person deleted it: the next round decides.
         (
             Err(
                 ProjectError::NoTask { .. }
@@ -223,7 +223,7 @@ pub(crate) struct RuleChanges {
     pub unreadable: Vec<Unreadable>,
 }
 
-/// Changes all tasks that the rules in force want changed.
+/// Changes all tasks that the rules in force require to be changed.
 pub(crate) fn follow_rules(
     workspace: &mut Workspace,
     wait: Duration,
@@ -238,7 +238,7 @@ pub(crate) fn follow_rules(
     Ok(done)
 }
 
-/// Does the same within the deadline of a command. Ignores the errors of single tasks.
+/// Changes these tasks within the deadline of a command. Ignores the errors of single tasks.
 pub(crate) fn follow_rules_now(workspace: &Workspace) -> Result<(), ProjectError> {
     recover_if_pending(workspace)?;
     let (due, _) = owed_tasks(workspace)?;
@@ -272,7 +272,7 @@ pub(crate) fn apply_to_each(
     apply_in_batches(workspace, wait, &ids, dry_run, decide, receive, pause)
 }
 
-/// Returns the tasks that the rules in force want changed.
+/// Returns the tasks that the rules in force require to be changed.
 fn owed_tasks(workspace: &Workspace) -> Result<(Vec<TaskId>, Vec<Unreadable>), ProjectError> {
     let in_force = in_force(workspace, &workspace.head()?)?;
     let mut listing = read_all(workspace, &in_force, ListScope::Active);
@@ -299,7 +299,7 @@ pub(crate) struct ExpiredLimits {
     pub timed_out: Vec<Changed>,
     /// Tasks with a claim that expired.
     pub lapsed: Vec<Changed>,
-    /// When the next time limit ends.
+    /// The time when the next time limit ends.
     pub next: Option<Timestamp>,
     /// Tasks that are due but cannot be changed, with the error.
     pub failures: Vec<(TaskId, ProjectError)>,
@@ -315,7 +315,7 @@ struct TimeLimit {
     branch: Option<GateId>,
 }
 
-/// Times visits out, and ends claims that nobody renewed.
+/// Ends visits whose timeout has passed, and claims that were not renewed.
 pub(crate) fn end_expired_limits(
     workspace: &mut Workspace,
     wait: Duration,

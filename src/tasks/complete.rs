@@ -38,7 +38,7 @@ use crate::tasks::publish::secrets_of;
 use crate::tasks::state::acceptance::run_checks;
 use crate::tasks::state::task_state::TaskState;
 
-/// Adds a text to a completion. Whether its frontmatter has outputs is the gate's decision, but a `$status` is one.
+/// Adds a text to a completion. The gate decides whether its frontmatter has outputs, but a `$status` is always one.
 pub fn add_text(completion: &mut Completion, text: String) {
     completion.content.fields = front_of(&text).map(Box::new);
     completion.content.body = Some(text);
@@ -49,12 +49,12 @@ pub fn add_text(completion: &mut Completion, text: String) {
     }
 }
 
-/// Notes the agent run that made the completion. Overwrites what the agent itself wrote there.
+/// Records the agent run that made the completion. Overwrites the value that the agent itself gave.
 pub fn note_run(completion: &mut Completion, run: &str) {
     completion.content.metadata.insert("run".to_owned(), json!({"id": run, "verdict": "own"}));
 }
 
-/// Notes the session of the sender. What the completion itself says of it does not count.
+/// Records the session of the sender. A session that the completion itself names does not count.
 pub fn note_session(completion: &mut Completion, session: Option<&str>) {
     completion.content.metadata.shift_remove("session");
     if let Some(session) = session {
@@ -62,9 +62,9 @@ pub fn note_session(completion: &mut Completion, session: Option<&str>) {
     }
 }
 
-/// Completes the visit that the ticket names; without a ticket, the visit that is open when the task is first read. So of two
-/// completions of one visit, the second is a conflict, and never completes the next visit. The same holds for a branch of a fork.
-/// A dry run needs no signature. Repeating a completion that counted returns the task unchanged.
+/// Completes the visit that the ticket names; without a visit, the one that is open when the task is first read. So of two completions of
+/// one visit, the second is a conflict, and never completes the next visit. The same holds for a branch of a fork. A dry run needs no
+/// signature. Repeating a completion that counted returns the task unchanged.
 pub fn complete(
     workspace: &Workspace,
     completion: &Completion,
@@ -73,7 +73,7 @@ pub fn complete(
     complete_recorded(workspace, &mut completion.clone(), dry_run)
 }
 
-/// Does the same, and keeps in `completion` what was looked up for it.
+/// Completes the visit, and stores in `completion` the values that were looked up for it.
 fn complete_recorded(
     workspace: &Workspace,
     completion: &mut Completion,
@@ -90,8 +90,8 @@ fn complete_recorded(
     outcome
 }
 
-/// Completes the visit, and binds `completion` to it. Where its gate checks the task, the checks run first: before any lock, since they
-/// may take long. `is_signed`: a missing signature is refused.
+/// Completes the visit, and binds `completion` to it. If its gate has checks, they run first: before any lock, since they may take long.
+/// `is_signed`: a missing signature is refused.
 pub(crate) fn complete_checked(
     workspace: &Workspace,
     completion: &mut Completion,
@@ -117,7 +117,7 @@ pub(crate) fn complete_checked(
 }
 
 /// Completes different tasks, as many as possible in one move of the branch. `receive` gets the result of each. Fails with an error that
-/// all would meet; completions without a result were not tried then.
+/// all would have; completions without a result were not tried then.
 pub(crate) fn complete_together(
     workspace: &mut Workspace,
     wait: Duration,
@@ -145,10 +145,10 @@ pub(crate) fn complete_together(
     )
 }
 
-/// Binds a completion to the visit that it would count for now, also where its task is not adopted yet.
+/// Binds a completion to the visit that it would count for now, even if its task is not adopted yet.
 pub(crate) fn bind_now(workspace: &Workspace, completion: &mut Completion) {
     let id = completion.ticket.task.clone();
-    // A refusal does not matter here: the delivery meets it again.
+    // A refusal does not matter here: the delivery reports it.
     let _ =
         plan_dry_run(workspace, &id, &mut |state| next_step(workspace, state, completion, false));
 }
@@ -194,7 +194,7 @@ fn next_step(
         bind_to_open_visit(completion, state)?;
     }
     if let Some(first) = first {
-        // All completions that were sent before the adoption mean the visit that it opens.
+        // Completions that were sent before the adoption are for the visit that it opens.
         if let Choice::Step { step, .. } = &first
             && state.file.origin == Origin::HandMade
             && !names_visit
@@ -213,7 +213,7 @@ fn next_step(
     } else {
         rehearse(rules, task, completion, workspace.now())?
     };
-    // Where its text decides, the outcome is known only now.
+    // If the text decides the outcome, it is known only now.
     if let Decision::Step(step) = &decision
         && let Some(entry) = step.task.history.get(task.history.len()).filter(|_| !names_visit)
     {
@@ -225,7 +225,7 @@ fn next_step(
     Ok(NextStep::Do(choice_of_decision(workspace, state, &act, decision, author)))
 }
 
-/// Masks the secrets in all that a completion says, whatever door it came by. Masking it again changes nothing.
+/// Masks the secrets in all texts of a completion, from any door. Masking a second time changes nothing.
 pub(crate) fn mask_secrets(secrets: &Secrets, content: &mut CompletionContent) {
     if secrets.is_empty() {
         return;
@@ -257,8 +257,8 @@ pub(crate) fn mask_secrets(secrets: &Secrets, content: &mut CompletionContent) {
     }
 }
 
-/// Sets visit and branch of a completion that names none, unless the completion has counted already. Fails where the sender names
-/// another gate, or repeats its last completion without naming anything.
+/// Sets visit and branch of a completion that names none, unless the completion has counted already. Fails if the sender names another
+/// gate, or repeats its last completion without naming anything.
 fn bind_to_open_visit(completion: &mut Completion, state: &TaskState) -> Result<(), Refusal> {
     let (rules, task) = (&state.in_force.rules, &state.file.task);
     let mut counted = task.history.iter().filter_map(|visit| visit.completion.as_ref());
@@ -276,14 +276,14 @@ fn bind_to_open_visit(completion: &mut Completion, state: &TaskState) -> Result<
         }
         completion.ticket.visit = open;
     }
-    // Later completions of other branches must not change which branch this one means.
+    // Later completions of other branches must not change the branch that this one is for.
     if completion.ticket.branch.is_none() && completion.ticket.visit == open {
         completion.ticket.branch = branch_of(rules, task, &completion.agent);
     }
     Ok(())
 }
 
-/// Converts a refusal of somebody else's task: an agent that holds another task has mixed them up (spec 1, 9.6).
+/// Converts a refusal of another agent's task: an agent that holds another task has mixed them up (spec 1, 9.6).
 fn point_to_own_task(
     workspace: &Workspace,
     completion: &Completion,
@@ -307,7 +307,7 @@ fn point_to_own_task(
     }
 }
 
-/// Records the event of a completion that came after another one of the same visit. The same `delivery` is recorded once.
+/// Records the event of a completion that arrived after another one of the same visit. The same `delivery` is recorded once.
 pub(crate) fn record_conflict(
     workspace: &Workspace,
     refusal: &Refusal,
@@ -344,15 +344,15 @@ pub(crate) fn record_event(
     Ok(EventStream::of(&workspace.paths).leave(&id, &line)?)
 }
 
-/// How often a completion is signed again because the rules changed meanwhile.
+/// The number of times that a completion is signed again because the rules changed meanwhile.
 const ATTEMPTS: usize = 5;
 
-/// How completions are signed.
+/// The settings for signing completions.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Signing<'f> {
     /// The key file; without it, git's signing key or a key of the ssh agent.
     pub key_file: Option<&'f Path>,
-    /// How a person is asked for the passphrase.
+    /// The place where a person is asked for the passphrase.
     pub asking: PromptPlace,
 }
 
@@ -387,7 +387,7 @@ pub(crate) fn complete_signed(
     done
 }
 
-/// Returns what the agent has to sign. Fails if the signed completion would be refused, or if it needs no signature.
+/// Returns the text that the agent must sign. Fails if the signed completion would be refused, or if it needs no signature.
 pub(crate) fn what_to_sign(
     workspace: &Workspace,
     completion: &Completion,

@@ -32,9 +32,9 @@ use crate::tasks::write::Write;
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct NewTask {
     pub title: String,
-    /// What is to be done, in short.
+    /// The work to do, in short.
     pub description: Option<String>,
-    /// What is to be done, at length.
+    /// The work to do, in full.
     pub body: String,
     pub plan: TaskPlan,
     pub tags: Vec<String>,
@@ -47,7 +47,7 @@ pub struct NewTask {
     pub depends_on: Vec<TaskId>,
     /// The task that it is a part of.
     pub parent: Option<TaskId>,
-    /// Whether an agent may create it without a task of its own: a person told it to.
+    /// True if an agent may create the task without holding one: a person asked for it.
     pub is_told: bool,
 }
 
@@ -177,7 +177,7 @@ pub fn new_from(new: &NewTask, id: TaskId, workflow: WorkflowName, now: Timestam
     }
 }
 
-/// Checks title and input of a new task against a workflow, which may not exist yet. Fails if one is invalid.
+/// Checks title and input of a new task against a workflow, which may not exist yet.
 pub fn check_new(workflow: &Workflow, new: &NewTask) -> Result<(), ProjectError> {
     check_title(&new.title)?;
     begin(workflow, &new.input)?;
@@ -214,7 +214,7 @@ fn last_of_second(
 /// The length of the random part of an id.
 const LOCAL_LENGTH: usize = 5;
 
-/// Draws random ids until one is free. Tasks of one second sort by their ids: the new one comes soon after `last`.
+/// Draws random ids until one is free. Tasks of one second sort by their ids: the new one sorts soon after `last`.
 pub(crate) fn fresh_id(
     paths: &Paths,
     project: &Project,
@@ -234,7 +234,7 @@ pub(crate) fn fresh_id(
     }
 }
 
-/// Returns the id of a project's first task: the same in each project, so that guides can name it. If it is taken, a fresh one.
+/// Returns the id of a project's first task: the same in each project, so that guides can name it; a fresh one if it is taken.
 pub(crate) fn first_id(paths: &Paths, project: &Project) -> Result<TaskId, ProjectError> {
     let id = TaskId::compose(&project.id_prefix, "first")?;
     if is_taken(paths, &id)? { fresh_id(paths, project, None) } else { Ok(id) }

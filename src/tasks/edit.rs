@@ -28,7 +28,8 @@ pub(crate) struct EditedFields {
     pub description: Option<String>,
     /// The new body.
     pub body: Option<String>,
-    /// The body that the new one was made of. What changed meanwhile is kept; where both changed the same lines, nothing is written.
+    /// The body that the new one was derived from. Changes made meanwhile are kept; if both changed the same lines, nothing is
+    /// written.
     pub body_was: Option<String>,
     pub priority: Option<String>,
     pub due: Option<Due>,
@@ -46,9 +47,9 @@ pub(crate) struct EditedFields {
     pub depends_on: Vec<TaskId>,
     /// Dependencies to remove.
     pub independent_of: Vec<TaskId>,
-    /// The task that it is a part of from now on.
+    /// The task that it becomes a part of.
     pub parent: Option<TaskId>,
-    /// Whether it is a part of no task any more.
+    /// True if it is no longer a part of another task.
     pub orphan: bool,
 }
 
@@ -134,7 +135,7 @@ pub(crate) fn edit_fields(
 }
 
 impl EditedFields {
-    /// Returns the new body with what others changed in it since it was read.
+    /// Returns the new body, merged with the changes that others made since it was read.
     fn merged_body<'b>(
         &self,
         id: &TaskId,
@@ -230,7 +231,7 @@ pub(crate) fn check_dependencies(
     Ok(())
 }
 
-/// Replaces the file by what `rewritten` returns. Fails if that changes fields of the engine, or makes a circle of dependencies.
+/// Replaces the file by the result of `rewritten`. Fails if that changes fields of the engine, or makes a circle of dependencies.
 fn rewrite(
     workspace: &Workspace,
     id: &TaskId,
@@ -271,7 +272,8 @@ fn rewrite(
     })
 }
 
-/// Commits the edit that was found in the worktree while an agent holds the task, as a person's. Fails where no person is seen.
+/// Commits the edit that was found in the worktree while an agent holds the task, as a person's. Fails if the actor is not known to
+/// be a person.
 pub(crate) fn accept(
     workspace: &Workspace,
     id: &TaskId,

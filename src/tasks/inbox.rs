@@ -1,8 +1,8 @@
-//! Completion files in the inbox: parsing, the visit that each means, and reports on files that wait or were refused. The watcher
+//! Completion files in the inbox: parsing, the visit that each is for, and reports on files that wait or were refused. The watcher
 //! delivers the files.
 //!
-//! A file that names no visit means the one that was open here when it was dropped, or the one that was open when the scan that finds
-//! it begins, if that is earlier. The name under which it is taken keeps that visit.
+//! A file that names no visit is for the one that was open here when it was dropped, or the one that was open when the scan that finds it
+//! begins, if that is earlier. The name under which it is taken keeps that visit.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ use crate::tasks::state::task_state::committed_task;
 /// The most waiting files that are checked. The watcher reports the others when it delivers them.
 const MOST_JUDGED: usize = 50;
 
-/// Returns how many files wait in the inbox.
+/// Returns the number of files that wait in the inbox.
 pub(crate) fn pending(workspace: &Workspace) -> Result<usize, ProjectError> {
     Ok(files(workspace)?.len())
 }
@@ -125,7 +125,7 @@ fn files(workspace: &Workspace) -> Result<Vec<InboxFile>, ProjectError> {
     Ok(files)
 }
 
-/// Fails if the file cannot be delivered now for a temporary reason. A file that would be refused is no error.
+/// Fails if the file cannot be delivered now for a temporary reason. A file that would be refused is not an error.
 fn rehearse(workspace: &Workspace, file: &InboxFile) -> Result<(), ProjectError> {
     let bytes = match Inbox::of(&workspace.paths).peek(file) {
         Ok(Some(bytes)) => bytes,
@@ -185,7 +185,7 @@ pub(crate) fn unclosed(workspace: &Workspace) -> Result<Vec<(String, ProjectErro
     Ok(growing.map(|candidate| (candidate.file.name, error())).collect())
 }
 
-/// What a scan of the inbox began with.
+/// The state in which a scan of the inbox began.
 pub(crate) struct ScanStart {
     in_force: InForce,
     head: Head,
@@ -201,8 +201,8 @@ impl ScanStart {
         Some(Self { in_force: in_force(workspace, &head).ok()?, commit, head })
     }
 
-    /// Returns the visit that a file means that names none: the one that was open when it was dropped, or, if that is earlier, the one that
-    /// was open at the commit at which the scan found it.
+    /// Returns the visit of a file that names none: the one that was open when it was dropped, or, if that is earlier, the one that was
+    /// open at the commit at which the scan found it.
     pub(crate) fn visit_of(
         &self,
         workspace: &Workspace,
@@ -231,7 +231,7 @@ impl ScanStart {
                 let then = repository.commit_at(&self.head, dropped)?.and_then(task_at);
                 match then.filter(is_adopted) {
                     Some(task) => open_visit(task),
-                    // It came later, or the reflog has no more of it: the entries tell.
+                    // The file was dropped later, or the reflog does not reach back that far: the entries decide.
                     None => task_at(self.commit).and_then(|task| {
                         let second = dropped.as_second();
                         let is_later = |ended: &Visit| ended.exited.as_second() >= second;
@@ -287,8 +287,8 @@ pub(crate) fn find_lost_visit(
 /// The most taken files that a command looks at.
 const MOST_SETTLED: usize = 100;
 
-/// Removes taken files whose completions count already: a watcher was killed before it did. A running watcher does it itself. Any
-/// failure leaves the file to the next command.
+/// Removes taken files whose completions count already: a watcher was killed before it removed them. A running watcher removes them
+/// itself. Any failure leaves the file to the next command.
 pub(crate) fn settle_counted(workspace: &Workspace) {
     let inbox = Inbox::of(&workspace.paths);
     let taken = inbox.taken().unwrap_or_default();
@@ -319,8 +319,8 @@ pub(crate) fn bind_to_mark(completion: &mut Completion, mark: Option<&VisitMark>
     }
 }
 
-/// Returns the visit that a waiting completion means: its own, else the visit that is open in HEAD. `None` if no visit is open, or HEAD's
-/// task cannot be read.
+/// Returns the visit that a waiting completion is for: its own, otherwise the visit that is open in HEAD. `None` if no visit is open, or
+/// HEAD's task cannot be read.
 pub(crate) fn find_meant_visit(
     workspace: &Workspace,
     completion: &Completion,
@@ -336,7 +336,7 @@ pub(crate) fn find_meant_visit(
     Some(VisitMark { visit, branch: branch_of(&in_force.rules, &task, &completion.agent) })
 }
 
-/// Returns whether the completion should be retried later: the error is not its own, as when the task's file cannot be read.
+/// Returns whether the completion should be retried later: the error has another cause, for example that the task's file cannot be read.
 pub(crate) fn is_temporary(error: &ProjectError) -> bool {
     match error {
         ProjectError::Store(_)
@@ -353,7 +353,7 @@ pub(crate) fn is_temporary(error: &ProjectError) -> bool {
         }
         // HEAD has the task: an editor is replacing the file, or a person deleted it and may restore it.
         | ProjectError::NoTask { committed: Some(_), .. } => true,
-        // Before the checks of a gate can run, a person has to do something.
+        // Before the checks of a gate can run, a person must act.
         ProjectError::Unfit { code, .. } => matches!(
             *code,
             "rules_not_committed"
@@ -389,13 +389,13 @@ pub(crate) fn parse_inbox_file(
             "diagnostics": diagnostics.map(|found| found.to_value()).collect::<Vec<_>>(),
         })
     })?;
-    // A file has no session, whatever it says.
+    // A file has no session, even if it names one.
     note_session(&mut completion, None);
     bind_to_mark(&mut completion, file.visit.as_ref());
     Ok(completion)
 }
 
-/// Returns whether a file that nobody saw being closed is whole: JSON has an end.
+/// Returns whether a file whose closing was not seen is whole: JSON has an end.
 pub(crate) fn has_end(workspace: &Workspace, file: &InboxFile, id: &CompletionId) -> bool {
     Syntax::of(&file.name) == Some(Syntax::Json) && !is_partial(workspace, file, id)
 }
@@ -409,7 +409,7 @@ pub(crate) fn is_partial(workspace: &Workspace, file: &InboxFile, id: &Completio
         Ok(None) | Err(_) => return false,
     };
     let Ok(completion) = parse_inbox_file(file, &bytes, id) else { return true };
-    // The body of a Markdown file comes last.
+    // The body of a Markdown file is its last part.
     if Syntax::of(&file.name) == Some(Syntax::Markdown) && completion.content.body.is_none() {
         return true;
     }

@@ -1,5 +1,5 @@
-//! The tasks that other worktrees of the repository have committed. Each worktree has a branch, and so tasks, of its own: what one
-//! hands out, no other may hand out as well.
+//! The tasks that other worktrees of the repository have committed. Each worktree has a branch, and so tasks, of its own: a task
+//! that one hands out must not be handed out by another.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ pub(crate) fn lock_claims(
     workspace.lock_at(&Paths::of_checkout(workspace.repository.common_dir())).map(Some)
 }
 
-/// Fails if the task, or the branch of it, must not be handed out here because of what another worktree has committed.
+/// Fails if a commit of another worktree forbids handing out the task, or the branch of it, here.
 pub(crate) fn ensure_free_elsewhere(
     workspace: &Workspace,
     state: &TaskState,
@@ -54,7 +54,7 @@ pub(crate) fn ensure_free_elsewhere(
     Ok(())
 }
 
-/// Returns the tasks that another worktree holds or has moved on, with how they differ, by id.
+/// Returns the tasks that another worktree holds or has moved on, with the difference, by id.
 pub(crate) fn differing_tasks(
     workspace: &Workspace,
     in_force: &InForce,
@@ -84,7 +84,7 @@ pub(crate) fn differing_tasks(
     Ok(found)
 }
 
-/// Returns how the task there differs from the one here. One that is only behind is no reason to wait.
+/// Returns the difference between the task there and the one here. A task that is only behind is not a reason to wait.
 fn difference(
     rules: &Rules,
     here: &Task,

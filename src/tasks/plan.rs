@@ -25,7 +25,7 @@ use crate::tasks::state::commit_message;
 use crate::tasks::state::task_state::{Pending, TaskState, TaskVersion, spliced};
 use crate::tasks::write::{Companion, Write};
 
-/// Whether an operation only shows what it would change.
+/// The choice between showing a change and making it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DryRun {
     /// Nothing is written.
@@ -44,11 +44,11 @@ pub struct Changed {
     pub commit: Option<CommitId>,
     pub events: Vec<Event>,
     pub warnings: Vec<Warning>,
-    /// Whether nothing was to be done, because the same change was made before.
+    /// True if nothing was left to do, because the same change was made before.
     pub settled: bool,
 }
 
-/// What an operation decided to do with a task.
+/// The decision of an operation about a task.
 pub(crate) enum Choice {
     /// A step of the engine.
     Step { step: Box<WorkflowStep>, message: String, author: Person, authored: Timestamp },
@@ -56,13 +56,13 @@ pub(crate) enum Choice {
     File { file: Box<TaskFile>, message: String, author: Person },
     /// The file moves unchanged, with its companions.
     Moved { to: ProjectPath, message: String },
-    /// Only what is pending between HEAD and the worktree is committed.
+    /// Only the changes pending between HEAD and the worktree are committed.
     Pending,
     /// Nothing: the same change was made before.
     Settled,
 }
 
-/// A change, and how it is written.
+/// A change, and its write.
 pub(crate) struct Plan {
     pub changed: Changed,
     /// `None` if there is nothing to commit.
@@ -128,7 +128,7 @@ pub(crate) fn plan(
     Ok(Plan { changed, write: Some(write).filter(|write| !write.versions.is_empty()) })
 }
 
-/// Fails if a change brings a NUL to the `known` ones of a file.
+/// Fails if a change adds a NUL to the `known` ones of a file.
 pub(crate) fn refuse_nul(known: usize, after: &TaskFile) -> Result<(), ProjectError> {
     if after.nuls() <= known {
         return Ok(());
@@ -154,7 +154,7 @@ pub(crate) fn adoption_choice(
     })
 }
 
-/// Returns the step that adopts a hand-made task. If the agent that it asks for may not have it, that is a warning.
+/// Returns the step that adopts a hand-made task. If the task asks for an agent that may not have it, that is a warning.
 pub(crate) fn adoption_step(
     rules: &Rules,
     file: &TaskFile,
@@ -199,7 +199,7 @@ fn opened(
     }
 }
 
-/// Returns the step that has to come before any other change of the task.
+/// Returns the step that must be made before any other change of the task.
 pub(crate) fn first_due_step(
     workspace: &Workspace,
     state: &TaskState,
@@ -210,7 +210,7 @@ pub(crate) fn first_due_step(
     }
 }
 
-/// Returns the step that the rules in force require: they changed since the task came to its gate, or `git reset` took back the decision
+/// Returns the step that the rules in force require: they changed since the task reached its gate, or `git reset` reverted the decision
 /// of an automatic gate.
 pub(crate) fn step_owed_to_rules(
     workspace: &Workspace,
@@ -244,8 +244,8 @@ pub(crate) fn step_owed_to_rules(
 /// The most versions of org.yaml that are searched for a member of a role.
 const MOST_VERSIONS: usize = 100;
 
-/// Returns the release of a claim that a person wrote by hand for an agent that never was in the role (spec 1, 9.13). Who was taken out
-/// of the role keeps what they have.
+/// Returns the release of a claim that a person wrote by hand for an agent that never was in the role (spec 1, 9.13). An agent that was
+/// removed from the role keeps its claim.
 fn stray_claim(workspace: &Workspace, state: &TaskState) -> Result<Option<Act>, ProjectError> {
     let (rules, task) = (&state.in_force.rules, &state.file.task);
     let Some(head) = state.head.commit else { return Ok(None) };
@@ -278,7 +278,7 @@ pub(crate) fn held_by_outsiders<'t>(rules: &'t Rules, task: &'t Task) -> Vec<Wor
     places
 }
 
-/// Returns the move of a misplaced task file to where it belongs.
+/// Returns the move of a misplaced task file to its place.
 pub(crate) fn relocation(state: &TaskState) -> Option<Choice> {
     let to = destination(state, &state.file);
     if to == state.snapshot.path || state.file.origin == Origin::HandMade {
@@ -312,7 +312,7 @@ pub(crate) fn pass_automatic_gates(
     Ok(())
 }
 
-/// Returns where the task's file belongs: the archive for a finished task, else where people put it outside the archive.
+/// Returns the path where the task's file belongs: the archive for a finished task, otherwise where people put it outside the archive.
 pub(crate) fn destination(state: &TaskState, after: &TaskFile) -> ProjectPath {
     let finished = after.origin == Origin::Adopted && after.task.status.is_finished();
     match (finished, state.place) {

@@ -1,5 +1,5 @@
-//! Commits writes with their files, in one move of the branch. The caller holds the writer lock, and has checked that what it read is
-//! unchanged.
+//! Commits writes with their files, in one move of the branch. The caller holds the writer lock, and has checked that the files and
+//! the branch that it read are unchanged.
 
 use std::collections::HashSet;
 use std::env;
@@ -34,11 +34,11 @@ impl From<ProjectError> for Box<FailedWrite> {
 /// Files that could not be rolled back.
 pub(crate) struct FailedRollback {
     pub fault: StoreError,
-    /// Whether the journal is marked for rollback.
+    /// True if the journal is marked for rollback.
     pub noted: bool,
 }
 
-/// How far a write got before the branch moved.
+/// The progress of a write before the branch moved.
 #[derive(Default)]
 struct Progress {
     /// The journal record, once it is written.
@@ -46,7 +46,7 @@ struct Progress {
     placed: PlacedFiles,
 }
 
-/// Writes the files and commits them. On failure, rolls the files back; `aim` tells recovery what to do if that fails too.
+/// Writes the files and commits them. On failure, rolls the files back; `aim` is the action for recovery if that fails too.
 pub(crate) fn publish(
     workspace: &Workspace,
     lock: &WriterLock,
@@ -116,7 +116,7 @@ impl Progress {
         Ok(locked.finish(folders)?)
     }
 
-    /// Rolls the files back. Returns why that failed.
+    /// Rolls the files back. Returns the failure, if any.
     fn roll_back(
         self,
         lock: &WriterLock,
@@ -156,7 +156,7 @@ pub(crate) fn drafts(
     let drafts = writes.iter().flat_map(|write| write.drafts(&user, &committer, now));
     let own = if workspace.agents_commit { repository.author_identity().ok() } else { None };
     Ok(match own {
-        // What an agent did. Git's user commits what a person, or the rules, did meanwhile.
+        // The agent's own changes. Git's user commits the changes that a person, or the rules, made meanwhile.
         Some(own) => drafts
             .map(|draft| {
                 if draft.author == own {
@@ -170,10 +170,10 @@ pub(crate) fn drafts(
     })
 }
 
-/// The variable by which an agent's programs know that a runner started them.
+/// The variable that shows an agent's programs that a runner started them.
 const RUN: &str = "AOF_RUN";
 
-/// Returns the secrets of this process: what the rules call so, and in an agent that a runner started, what looks like one.
+/// Returns the secrets of this process: those that the rules name, and in an agent that a runner started, values that look like one.
 pub(crate) fn secrets_of(rules: &Rules) -> Secrets {
     let agents = rules.org.agents.iter().flatten();
     let named = agents.filter_map(|(_, agent)| agent.run.as_ref()).flat_map(|run| &run.secrets);
@@ -185,7 +185,8 @@ pub(crate) fn secrets_of(rules: &Rules) -> Secrets {
     Secrets::of_environment(&[], |name| named.contains(name) || is_run && is_secret_name(name))
 }
 
-/// Fails if an agent that a runner started would commit one of its secrets. Completions are masked before; other texts are its own.
+/// Fails if an agent that a runner started would commit one of its secrets. Completions are masked before; other texts are the
+/// agent's own.
 fn refuse_secrets(workspace: &Workspace, writes: &[Write]) -> Result<(), ProjectError> {
     if env::var_os(RUN).is_none() {
         return Ok(());
@@ -193,7 +194,7 @@ fn refuse_secrets(workspace: &Workspace, writes: &[Write]) -> Result<(), Project
     let secrets = secrets_of(&workspace.rules()?.rules);
     let has_secret = |bytes: &[u8]| !secrets.is_empty() && secrets.masked(bytes) != bytes;
     for write in writes {
-        // Somebody else may have committed it before.
+        // Another author may have committed it before.
         if write.from.as_ref().is_some_and(|(_, before)| has_secret(before)) {
             continue;
         }

@@ -1,4 +1,4 @@
-//! A write: the files of one change, and the commits of them.
+//! A write: the files of one change, and its commits.
 //!
 //! A file is complete whenever it is visible under its name. The folders are synced only after the branch has moved, together with the
 //! branch's: until then a power cut may leave an old file where the branch is new, which `recover` updates.
@@ -20,24 +20,24 @@ use crate::system::disk::Unsynced;
 use crate::tasks::state::commit_message::of_companions;
 use crate::tasks::state::task_state::TaskVersion;
 
-/// A change that is to be written and committed: of a task, or of files that are not a task's.
+/// A change to be written and committed: of a task, or of files that are not a task's.
 pub(crate) struct Write {
-    /// The task; `None` where the file is not a task's.
+    /// The task; `None` if the file is not a task's.
     pub id: Option<TaskId>,
     /// The path of the file in HEAD.
     pub head_path: Option<ProjectPath>,
     /// Path and bytes of the file as it was read; `None` for a new file.
     pub from: Option<(ProjectPath, Vec<u8>)>,
     pub to: ProjectPath,
-    /// Whether a file that moves is executable.
+    /// True if a file that moves is executable.
     pub is_program: bool,
-    /// The versions to commit, oldest first. The last one is what the file gets.
+    /// The versions to commit, oldest first. The file gets the last one.
     pub versions: Vec<TaskVersion>,
     /// Files that move with the task.
     pub companions: Vec<Companion>,
     /// Files that go into the commit of the last version, such as the configuration of a new project.
     pub plain_files: Vec<PlainFile>,
-    /// When this finishes an interrupted write: the file before that one, if it differs from `from`.
+    /// For a write that finishes an interrupted one: the file before that one, if it differs from `from`.
     pub recorded: Option<FileBefore>,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct Companion {
     pub to: ProjectPath,
     pub bytes: Vec<u8>,
     pub is_program: bool,
-    /// Whether a person edited it since HEAD. The edit becomes a commit before the others.
+    /// True if a person edited it since HEAD. The edit becomes a commit before the others.
     pub is_edited: bool,
 }
 
@@ -197,8 +197,8 @@ pub(crate) type StagedFiles = Vec<StagedWrite>;
 /// The most writes that are staged in advance. Each keeps its files and their folders open.
 const MOST_STAGED: usize = 32;
 
-/// Fails if another file exists where one is to be moved. To be called before the journal is written: recovery could not tell whose
-/// file it is.
+/// Fails if another file is at the destination of a move. Call it before the journal is written: recovery could not know whose file it
+/// is.
 pub(crate) fn ensure_destinations_free(paths: &Paths, writes: &[Write]) -> Result<(), StoreError> {
     for write in writes {
         let moves = write.from.as_ref().is_some_and(|(path, _)| *path != write.to);
@@ -235,7 +235,7 @@ fn stage_one(lock: &WriterLock, write: &Write) -> Result<StagedFiles, StoreError
     let over = match &write.from {
         Some((path, before)) if *path == write.to && before == bytes => None,
         Some((path, before)) if *path == write.to => Some(Over::Only(before.clone())),
-        // A file that is there already belongs to somebody, even if git does not track it.
+        // An existing file belongs to a person, even if git does not track it.
         Some(_) | None => Some(Over::Nothing),
     };
     if let Some(over) = over {
@@ -252,7 +252,7 @@ fn stage_one(lock: &WriterLock, write: &Write) -> Result<StagedFiles, StoreError
 #[derive(Default)]
 pub(crate) struct PlacedFiles {
     paths: BTreeSet<ProjectPath>,
-    /// Their folders, still to be synced.
+    /// Their folders, not synced yet.
     folders: BTreeMap<PathBuf, Unsynced>,
 }
 
@@ -292,7 +292,7 @@ impl PlacedFiles {
         self.paths.is_empty()
     }
 
-    /// Restores the files as they were before. Files that somebody changed meanwhile stay, and so do files that blocked the write.
+    /// Restores the files as they were before. Files that were changed meanwhile stay, and so do files that blocked the write.
     pub(crate) fn put_back(&self, lock: &WriterLock, writes: &[Write]) -> Result<(), StoreError> {
         for write in writes {
             let own = write.from.as_ref().filter(|(path, _)| *path == write.to);
@@ -329,7 +329,7 @@ impl PlacedFiles {
     }
 }
 
-/// Removes the old files of tasks that moved, unless somebody changed them.
+/// Removes the old files of tasks that moved, unless they were changed.
 pub(crate) fn remove_moved(lock: &WriterLock, writes: &[Write]) -> Result<(), StoreError> {
     for write in writes {
         if let Some((path, before)) = write.from.as_ref().filter(|(path, _)| *path != write.to) {

@@ -1,5 +1,4 @@
-//! Work of the watcher on threads of their own: the event stream, notices, syncs. So neither networks nor long walks delay a
-//! completion.
+//! Work of the watcher on separate threads: the event stream, notices, syncs. So neither networks nor long walks delay a completion.
 
 use std::collections::HashMap;
 use std::io;
@@ -37,17 +36,17 @@ pub(crate) struct Worker<T> {
     stop: Arc<AtomicBool>,
 }
 
-/// When a job runs again.
+/// The time when a job runs again.
 #[derive(Default)]
 pub(crate) struct NextRun {
-    /// Not earlier, even if it is asked to.
+    /// The earliest time, even if the job is requested before.
     pub earliest: Duration,
-    /// At the latest, even if nobody asks.
+    /// The latest time, even without a request.
     pub latest: Option<Duration>,
 }
 
 impl<T: Send + 'static> Worker<T> {
-    /// Starts a worker that waits for requests. The job gets a flag that tells it to end early.
+    /// Starts a worker that waits for requests. The job gets a flag that asks it to end early.
     pub(crate) fn start(
         name: &str,
         mut job: impl FnMut(&AtomicBool) -> (T, NextRun) + Send + 'static,
@@ -82,7 +81,7 @@ impl<T: Send + 'static> Worker<T> {
         Ok(Self { asks, outcomes, thread, stop })
     }
 
-    /// Requests the job. A running job is repeated afterwards.
+    /// Requests the job. A running job is repeated after its end.
     pub(crate) fn ask(&self) {
         // A worker that has ended ignores requests.
         let _ = self.asks.send(());
@@ -113,7 +112,7 @@ impl<T> Drop for Worker<T> {
     }
 }
 
-/// Waits for a request, or until the job is due; returns false if the worker has to end.
+/// Waits for a request, or until the job is due; returns `false` if the worker must end.
 fn wait(asked: &mpsc::Receiver<()>, latest: Option<Duration>) -> bool {
     match latest {
         None => asked.recv().is_ok(),
@@ -121,7 +120,7 @@ fn wait(asked: &mpsc::Receiver<()>, latest: Option<Duration>) -> bool {
     }
 }
 
-/// How long the stop of the watcher waits for a walk.
+/// The time that the stop of the watcher waits for a walk.
 const LAST_WALK: Duration = Duration::from_secs(10);
 
 /// Keeps the event stream up to date. A long history without a stream delays nothing.
@@ -133,7 +132,7 @@ pub(crate) struct StreamKeeper {
 }
 
 impl StreamKeeper {
-    /// Has missing events written.
+    /// Requests that missing events are written.
     pub(crate) fn keep(
         &mut self,
         workspace: &Workspace,
@@ -193,11 +192,11 @@ impl StreamKeeper {
     }
 }
 
-/// How long one delivery of a channel may take.
+/// The longest time that one delivery of a channel may take.
 const DELIVERY_TIMEOUT: Duration = Duration::from_mins(10);
-/// How long `aof watch --once` delivers.
+/// The time for which `aof watch --once` delivers.
 const ONCE_TIMEOUT: Duration = Duration::from_mins(1);
-/// How long the stop of the watcher waits for deliveries.
+/// The time that the stop of the watcher waits for deliveries.
 const LAST_DELIVERY: Duration = Duration::from_secs(1);
 
 /// Writes notices for new commits, and delivers them, each channel on a thread of its own: a receiver that does not answer delays no
@@ -210,7 +209,7 @@ pub(crate) struct Notices {
 }
 
 impl Notices {
-    /// Writes notices, or a part of them, and has them delivered. Returns whether more are to be written.
+    /// Writes notices, or a part of them, and requests their delivery. Returns whether more notices remain to be written.
     pub(crate) fn send(&mut self, workspace: &Workspace, reporter: &mut Reporter<'_>) -> Remaining {
         self.take_outcomes(reporter);
         let mut left = Remaining::Nothing;
@@ -248,7 +247,7 @@ impl Notices {
         self.take_outcomes(reporter);
     }
 
-    /// Has a channel delivered; a running delivery follows the current rules.
+    /// Requests a channel's delivery; a running delivery follows the current rules.
     fn deliver(&mut self, receiver: Receiver, reporter: &mut Reporter<'_>) {
         if let Some((own, worker)) = self.channels.get(&receiver.key) {
             own.update_channel(&receiver);
@@ -292,28 +291,28 @@ impl Notices {
     }
 }
 
-/// The least time between two syncs, so that several commits go together.
+/// The least time between two syncs, so that several commits are pushed together.
 const LEAST_INTERVAL: Duration = Duration::from_secs(1);
 const LONGEST_BACKOFF: Duration = Duration::from_mins(15);
-/// How long the stop of the watcher waits for a sync.
+/// The time that the stop of the watcher waits for a sync.
 const LAST_SYNC: Duration = Duration::from_secs(3);
 
-/// What a sync did; nothing if the project is not synced.
+/// The result of a sync; `None` if the project is not synced.
 type SyncOutcome = Result<Option<SyncedHandOut>, ProjectError>;
 
 /// The syncs of a watcher.
 pub(crate) struct SyncRequests {
     worker: Worker<SyncOutcome>,
     errors: ReportedErrors,
-    /// How often the rules have the project synced.
+    /// The sync period that the rules set.
     every: Option<Duration>,
     /// The commit that was last compared with the remote, and the remote's.
     compared: Option<(Option<CommitId>, Option<CommitId>)>,
-    /// Whether the last sync failed.
+    /// True if the last sync failed.
     has_failed: bool,
     /// The commit at which the worker was last asked to hand out.
     asked: Option<CommitId>,
-    /// Whether that is still to be done.
+    /// True if that request is still to be made.
     waits: bool,
 }
 
@@ -342,7 +341,7 @@ impl SyncRequests {
         })
     }
 
-    /// Has work handed out, once for each commit: what fails is retried with each sync.
+    /// Requests that work is handed out, once for each commit: a failed hand-out is retried with each sync.
     pub(crate) fn hand_out(&mut self, workspace: &Workspace) {
         let head = workspace.head_now().ok().and_then(|head| head.commit);
         if head.is_some() && head != self.asked {
@@ -351,11 +350,11 @@ impl SyncRequests {
         }
     }
 
-    /// Has new commits pushed to the remote, and reports the outcomes of syncs.
+    /// Requests the push of new commits to the remote, and reports the outcomes of syncs.
     pub(crate) fn run(&mut self, workspace: &Workspace, reporter: &mut Reporter<'_>) {
         let head = workspace.head_now().ok().and_then(|head| head.commit);
         let before = self.compared;
-        // After a failed sync, the remote's commit may move as well: somebody has pushed or pulled.
+        // After a failed sync, the remote's commit may change too, by a push or a pull.
         if head.is_some() && (self.has_failed || Some(head) != before.map(|(head, _)| head)) {
             // Unreadable rules are reported by the watcher itself.
             if let Ok((every, theirs)) = owed_to_remote(workspace) {
@@ -405,13 +404,13 @@ fn sync_project(
     Ok(every.map(|_| sync_and_hand_out(&mut workspace, wait, Prompts::Never)))
 }
 
-/// Returns whether the remote has all commits, and has confirmed all that was handed out.
+/// Returns whether the remote has all commits, and has confirmed all assignments.
 fn is_complete(done: &SyncedHandOut) -> bool {
     done.synced.last().is_some_and(|synced| synced.end == SyncEnd::Same)
         && done.handed_out.unconfirmed.is_none()
 }
 
-/// Returns when to sync again; with a backoff after failures.
+/// Returns the time of the next sync; with a backoff after failures.
 fn next_sync(every: Option<Duration>, failed: u32) -> NextRun {
     match (every, failed) {
         (None, 0) => NextRun::default(),
@@ -420,7 +419,7 @@ fn next_sync(every: Option<Duration>, failed: u32) -> NextRun {
             let every = every.unwrap_or(LEAST_INTERVAL);
             let backoff = every.saturating_mul(1 << failed.saturating_sub(1).min(8));
             let backoff = backoff.min(LONGEST_BACKOFF.max(every));
-            // A commit here or there may end the failure: then it is tried earlier.
+            // A new commit here or on the remote may end the failure: then the sync is tried earlier.
             NextRun { earliest: LEAST_INTERVAL.min(every), latest: Some(backoff) }
         }
     }
@@ -438,7 +437,7 @@ pub(crate) fn hand_out_now(workspace: &mut Workspace, wait: Duration, reporter: 
     report_handed_out(handed_out, reporter);
 }
 
-/// Reports what was done. Returns the problem that prevents more, and its fix.
+/// Reports the results of a sync. Returns the problem that prevents more, and its fix.
 fn report_sync(
     SyncedHandOut { synced, handed_out }: SyncedHandOut,
     workspace: &Workspace,

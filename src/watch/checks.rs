@@ -1,5 +1,6 @@
-//! The checks of the watcher, with what they do and report: rules, tasks, time limits, git's index, the branch, work to hand out.
-//! [`Schedule`] says when each is due, and [`Pause`] why nothing is done at the moment; neither reads a clock.
+//! The checks of the watcher, with their actions and reports: rules, tasks, time limits, git's index, the branch, work to hand
+//! out. [`Schedule`] has the times when they are due, and [`Pause`] the reason why nothing is done at the moment; neither reads a
+//! clock.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -23,13 +24,13 @@ use crate::storage::runs::Runs;
 use crate::tasks::automatic::{SeenFiles, UpkeepReason, end_expired_limits, keep_up_files};
 use crate::tasks::plan::DryRun;
 
-/// How many files that only look like tasks are reported.
+/// The most files that only look like tasks that are reported.
 const MOST_STRAYS: usize = 20;
 
 /// The state of the last checks.
 #[derive(Default)]
 pub(crate) struct Checks {
-    /// The rule files of a commit; without a commit, they have to be checked again.
+    /// The rule files of a commit; without a commit, they must be checked again.
     rules: Option<(Option<CommitId>, Vec<TreeFile>)>,
     uncommitted: Vec<String>,
     tasks: SeenFiles,
@@ -42,12 +43,12 @@ pub(crate) struct Checks {
 }
 
 impl Checks {
-    /// Has the rule files checked again, even at the same commit.
+    /// Makes the next check read the rule files again, even at the same commit.
     pub(crate) fn forget_rules(&mut self) {
         self.rules = self.rules.take().map(|(_, mark)| (None, mark));
     }
 
-    /// Has work handed out again, even at the same commit.
+    /// Makes the next check hand out work again, even at the same commit.
     pub(crate) fn forget_hand_out(&mut self) {
         self.exhausted = NothingToHandOut::default();
     }
@@ -131,7 +132,7 @@ impl Checks {
         Ok(())
     }
 
-    /// Hands work out. Returns whether some is left that the remote has to confirm.
+    /// Hands work out. Returns whether work is left that the remote must confirm.
     pub(crate) fn hand_out(
         &mut self,
         workspace: &mut Workspace,
@@ -208,7 +209,7 @@ impl Checks {
     }
 }
 
-/// Ends claims and visits whose time is over, and schedules the next check.
+/// Ends claims and visits whose time limit has passed, and schedules the next check.
 pub(crate) fn check_limits(
     workspace: &mut Workspace,
     wait: Duration,
@@ -227,7 +228,7 @@ pub(crate) fn check_limits(
     Ok(())
 }
 
-/// Reports what was handed out, and which tasks their dependencies blocked or unblocked.
+/// Reports the assignments, and the tasks that their dependencies blocked or unblocked.
 pub(crate) fn report_handed_out(done: HandOutResult, reporter: &mut Reporter<'_>) {
     for dependent in done.dependents {
         reporter.tell(WatchReport::DependencyChanged(dependent));
@@ -238,20 +239,20 @@ pub(crate) fn report_handed_out(done: HandOutResult, reporter: &mut Reporter<'_>
     reporter.report_failures(done.failures);
 }
 
-/// How often everything is checked, whatever events say.
+/// The interval at which everything is checked, even without events.
 const FULL_CHECK: Duration = Duration::from_secs(5);
-/// How often everything is checked without file events.
+/// The interval at which everything is checked if the system gives no file events.
 pub(crate) const POLL: Duration = Duration::from_secs(1);
-/// The least time between two checks of the tasks, or of git's index: edits have to settle anyway.
+/// The least time between two checks of the tasks, or of git's index: edits must be complete anyway.
 const SETTLING: Duration = Duration::from_millis(500);
 /// The least time between two checks of time limits, when tasks change.
 const LEAST_LIMITS: Duration = Duration::from_secs(1);
-/// How often time limits are checked when nothing happens: the clock may jump.
+/// The interval at which time limits are checked when nothing happens: the clock may jump.
 const LIMITS: Duration = Duration::from_secs(30);
-/// After a check, it rests this many times as long.
+/// The rest after a check, as a multiple of its duration.
 const REST: u32 = 10;
 
-/// When a check is due. Hints bring it forward, but not before the end of its rest.
+/// The time when a check is due. Hints bring it forward, but not before the end of its rest.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Timer {
     at: Option<Instant>,
@@ -278,14 +279,14 @@ impl Timer {
     }
 }
 
-/// When each check is due.
+/// The times when the checks are due.
 pub(crate) struct Schedule {
     full_check: Timer,
     pub tasks: Timer,
     pub limits: Timer,
     pub index: Timer,
     pub hand_out: Timer,
-    /// Whether the watcher ends when nothing is left to do: then no check rests.
+    /// True if the watcher ends when nothing is left to do: then no check rests.
     once: bool,
 }
 
@@ -304,7 +305,7 @@ impl Schedule {
         (self.hand_out.not_before, self.index.not_before) = (now, now);
     }
 
-    /// Brings checks forward where something may have changed.
+    /// Brings forward the checks of places that may have changed.
     pub(crate) fn note(&mut self, touched: &BTreeSet<WatchedPlace>, now: Instant) {
         for place in touched {
             match place {
@@ -319,7 +320,7 @@ impl Schedule {
         }
     }
 
-    /// Returns whether everything has to be checked now, and schedules the next time.
+    /// Returns whether everything must be checked now, and schedules the next time.
     pub(crate) fn begins_full_check(&mut self, sees_events: bool, now: Instant) -> bool {
         let begins = self.full_check.is_due(now);
         if begins {
@@ -336,32 +337,32 @@ impl Schedule {
         self.tasks.done(Some(if are_growing { soonest } else { full_check }), soonest);
     }
 
-    /// Notes how long a check of git's index took.
+    /// Records the duration of a check of git's index.
     pub(crate) fn checked_index(&mut self, start: Instant, now: Instant) {
         let rest = if self.once { Duration::ZERO } else { SETTLING.max((now - start) * REST) };
         self.index.done(None, now + rest);
     }
 
-    /// Notes how long a check of time limits took, and how soon the next limit ends.
+    /// Records the duration of a check of time limits, and the time until the next limit ends.
     pub(crate) fn checked_limits(&mut self, start: Instant, now: Instant, next: Option<Duration>) {
         let next = next.map_or(LIMITS, |next| next.min(LIMITS));
         self.limits.done(Some(now + next), now + LEAST_LIMITS.max((now - start) * REST));
     }
 
-    /// Notes how long handing out took.
+    /// Records the duration of handing out.
     pub(crate) fn handed_out(&mut self, start: Instant, now: Instant) {
         let rest = if self.once { Duration::ZERO } else { (now - start) * REST };
         self.hand_out.done(None, now + rest);
     }
 
-    /// Returns when the next check is due. Time limits are left out: they wait until all else is done.
+    /// Returns the time when the next check is due. Time limits are left out: they wait until all other checks are done.
     pub(crate) fn next(&self) -> Instant {
         let timers = [self.full_check, self.tasks, self.index, self.hand_out];
         let next = timers.into_iter().filter_map(|timer| timer.at).min();
         next.unwrap_or(self.full_check.not_before)
     }
 
-    /// Returns when the check of time limits is due.
+    /// Returns the time when the check of time limits is due.
     pub(crate) fn limits_at(&self) -> Instant {
         self.limits.at.unwrap_or(self.limits.not_before)
     }
@@ -375,13 +376,13 @@ impl Schedule {
 const SHORTEST_BACKOFF: Duration = Duration::from_millis(500);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(30);
 
-/// Why the watcher does nothing, if it is paused.
+/// The reason why the watcher does nothing, if it is paused.
 #[derive(Default)]
 pub(crate) struct Pause(Option<Standstill>);
 
 struct Standstill {
     reason: String,
-    /// The backoff after an error, and its end; nothing while git is busy, or without a branch.
+    /// The backoff after an error, and its end; `None` while git is busy, or without a branch.
     backoff: Option<(Duration, Instant)>,
 }
 
@@ -397,7 +398,7 @@ impl Pause {
         (now < until).then_some(until)
     }
 
-    /// Ends a backoff, so that the next try comes at once.
+    /// Ends a backoff, so that the next try is immediate.
     pub(crate) fn end_backoff(&mut self, now: Instant) {
         if let Some(Standstill { backoff: Some((_, until)), .. }) = &mut self.0 {
             *until = now;
@@ -422,7 +423,7 @@ impl Pause {
         self.0.take().is_some()
     }
 
-    /// Backs off after an error, longer each time in a row. Returns the end, and whether the error is new.
+    /// Backs off after an error, longer after each consecutive one. Returns the end, and whether the error is new.
     pub(crate) fn back_off(&mut self, reason: String, now: Instant) -> (Instant, bool) {
         let known = self.0.as_ref().and_then(|known| Some((&known.reason, known.backoff?.0)));
         let is_new = known.is_none_or(|(before, _)| *before != reason);
@@ -491,7 +492,7 @@ mod tests {
         schedule.end_with(now + POLL, now);
         assert!(!schedule.begins_full_check(false, now + POLL) && schedule.tasks.is_due(now));
         schedule.checked_tasks(false, now);
-        // Nothing that took its time is waited for.
+        // No check rests after a long run.
         let later = now + Duration::from_mins(1);
         schedule.handed_out(now, later);
         schedule.checked_index(now, later);

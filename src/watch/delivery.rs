@@ -1,10 +1,10 @@
 //! Completion files: each is taken from the inbox, and recorded in the history or refused with a reason.
 //!
-//! They are processed in batches of different tasks; a second completion of a task waits for the next batch.
-//! A file is first renamed: the new name has the id of the completion, so a redelivery after a crash is recognized, and the visit that
-//! it means, so two files of one visit never pass two gates.
-//! The watcher that processes a file keeps it locked, so that two watchers never treat it differently. A file is removed only when
-//! the history has its completion, and refused files are kept; so a completion is always in exactly one place.
+//! They are processed in batches of different tasks; a second completion of a task waits for the next batch. A file is first renamed:
+//! the new name has the id of the completion, so a redelivery after a crash is recognized, and the visit that it is for, so two files
+//! of one visit never pass two gates. The watcher that processes a file keeps it locked, so that two watchers never treat it
+//! differently. A file is removed only when the history has its completion, and refused files are kept; so a completion is always in
+//! exactly one place.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -32,12 +32,12 @@ use crate::tasks::inbox::{
 };
 use crate::tasks::plan::{Changed, DryRun};
 
-/// How long waiting files are tried before new ones are looked for.
+/// The time for which waiting files are tried before new ones are looked for.
 const SHARE: Duration = Duration::from_millis(40);
-/// How many waiting files are tried at once, before the time is checked.
+/// The most waiting files that are tried at once, before the time is checked.
 const MOST_AT_ONCE: usize = 8;
 
-/// A taken file, and when it was dropped; that is unknown where an earlier process took it.
+/// A taken file, and the time when it was dropped; `None` if an earlier process took it.
 type TakenFile = (InboxFile, Option<Timestamp>);
 
 /// Returns the next files, at most that many.
@@ -49,27 +49,27 @@ struct DeliveredFile {
     /// Keeps the file locked while it is processed.
     open: OpenInboxFile,
     completion: Completion,
-    /// When the file was dropped, as far as that is known.
+    /// The time when the file was dropped, if known.
     dropped: Option<Timestamp>,
 }
 
 /// Completion files in the inbox, and taken files that wait: left by a killed watcher, or delayed by an error. Waiting files are
 /// retried a few at a time, after new ones.
 pub(crate) struct Deliveries {
-    /// Whether the waiting files have to be listed before new files are taken.
+    /// True if the waiting files must be listed before new files are taken.
     must_list: bool,
-    /// Whether files wait for a task file.
+    /// True if files wait for a task file.
     waits: bool,
     retry: Retry,
-    /// The files to be tried now, the oldest first.
+    /// The files to be tried now, oldest first.
     due: VecDeque<InboxFile>,
-    /// The files that may still be written, each with HEAD's commit when it was first seen.
+    /// The files that may still be incomplete, each with HEAD's commit when it was first seen.
     growing: BTreeMap<String, CommitId>,
-    /// Whether there is no watcher that sees files being closed.
+    /// True if no watcher sees the files being closed.
     pub is_once: bool,
 }
 
-/// Whether all waiting files are retried. Errors that do not occur again are over then.
+/// The state of a retry of all waiting files. Errors that do not occur again have ended after it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Retry {
     No,
@@ -83,25 +83,25 @@ impl Deliveries {
         Self { must_list: true, waits: false, retry: Retry::No, due, growing, is_once: false }
     }
 
-    /// Has the waiting files listed again.
+    /// Makes the next run list the waiting files again.
     pub(crate) fn forget(&mut self) {
         self.must_list = true;
     }
 
-    /// Has all waiting files retried.
+    /// Makes the next run retry all waiting files.
     pub(crate) fn try_all(&mut self) {
         if self.retry == Retry::No {
             self.retry = Retry::Due;
         }
     }
 
-    /// Returns whether any waiting file is to be tried now.
+    /// Returns whether any waiting file is due now.
     pub(crate) fn is_due(&self) -> bool {
         !self.due.is_empty()
     }
 
-    /// Processes the inbox, then retries waiting files for a short while. `changed` says whether task files may have changed, which may
-    /// end the wait. Returns whether files are left that may still be written.
+    /// Processes the inbox, then retries waiting files for a short while. `changed`: task files may have changed, which may end the
+    /// wait. Returns whether files are left that may still be incomplete.
     pub(crate) fn run(
         &mut self,
         workspace: &mut Workspace,
@@ -155,7 +155,7 @@ impl Deliveries {
             let done = work.process(workspace, wait, &mut more);
             self.waits |= reporter.waiting;
             if !self.due.is_empty() {
-                // The loop checks next whether to end.
+                // The loop then checks whether it must end.
                 let _ = reporter.rest(start.elapsed());
             }
             done?;
@@ -167,8 +167,8 @@ impl Deliveries {
         Ok(())
     }
 
-    /// Takes the files of the inbox, the oldest first, and processes them after files that were taken before. A bad file stops no other
-    /// one. Returns whether files are left that may still be written.
+    /// Takes the files of the inbox, oldest first, and processes them after files that were taken before. A bad file stops no other
+    /// one. Returns whether files are left that may still be incomplete.
     fn deliver(
         &mut self,
         workspace: &mut Workspace,
@@ -220,7 +220,7 @@ impl Deliveries {
             for (file, dropped, found) in ready.by_ref().take(room) {
                 time = time.checked_add(Duration::from_millis(1)).unwrap_or(time);
                 let (id, mut visit) = (ulid(time)?, None);
-                // What cannot be read is taken all the same, and refused.
+                // An unreadable file is taken too, and then refused.
                 if let (Some(scan), Some(found), Ok(Some(bytes))) =
                     (&scan, found, inbox.peek(&file))
                     && let Ok(completion) = parse_inbox_file(&file, &bytes, &id)
@@ -244,7 +244,7 @@ impl Deliveries {
     }
 }
 
-/// Returns the taken files that are not settled, the oldest first. Refuses files that aof did not take.
+/// Returns the taken files that are not processed yet, oldest first. Refuses files that aof did not take.
 fn leftovers(
     workspace: &Workspace,
     reporter: &mut Reporter<'_>,
@@ -271,7 +271,7 @@ struct DeliveryWork<'w, 't> {
 }
 
 impl DeliveryWork<'_, '_> {
-    /// Processes the files that `more` returns, in batches. Between them a person's git can use the repository.
+    /// Processes the files that `more` returns, in batches. Between batches, a person's git can use the repository.
     fn process(
         &mut self,
         workspace: &mut Workspace,
@@ -297,7 +297,7 @@ impl DeliveryWork<'_, '_> {
         }
     }
 
-    /// Opens and reads a taken file, and refuses it if it is no completion.
+    /// Opens and reads a taken file, and refuses it if it is not a completion.
     fn open(
         &mut self,
         workspace: &Workspace,
@@ -336,7 +336,7 @@ impl DeliveryWork<'_, '_> {
         }
     }
 
-    /// Completes a batch of different tasks, and settles, refuses or keeps each file.
+    /// Completes a batch of different tasks, and removes, refuses or keeps each file.
     fn complete_batch(
         &mut self,
         workspace: &mut Workspace,
@@ -377,7 +377,7 @@ impl DeliveryWork<'_, '_> {
                     result => receive(self, place, result),
                 },
             );
-        // Checks may take long, so the others go first.
+        // Checks may take long, so the other completions are processed first.
         for place in to_check {
             workspace.restart_wait(wait);
             let checked = complete_checked(workspace, &mut completions[place], true, DryRun::No);
@@ -416,7 +416,7 @@ impl DeliveryWork<'_, '_> {
         Ok(())
     }
 
-    /// Notes in the name of a taken file which visit it means.
+    /// Adds the visit that a taken file is for to its name.
     fn mark(&self, file: &mut InboxFile, completion: &mut Completion, visit: &VisitMark) {
         bind_to_mark(completion, Some(visit));
         if let Err(error) = self.inbox.mark(file, visit) {
@@ -452,7 +452,8 @@ impl DeliveryWork<'_, '_> {
     }
 }
 
-/// Returns why a completion is refused, with the visit that it means: once that has ended, the refusal is of no interest.
+/// Returns the reason why a completion is refused, with the visit that it is for: once the visit has ended, the refusal no longer
+/// matters.
 fn refused_reason(workspace: &Workspace, work: &DeliveredFile, error: &ProjectError) -> Value {
     let mut reason = reason_of(error);
     if let Some(mark) = find_meant_visit(workspace, &work.completion) {
@@ -463,7 +464,7 @@ fn refused_reason(workspace: &Workspace, work: &DeliveredFile, error: &ProjectEr
     reason
 }
 
-/// Returns whether a completion may be refused because another one ended the visit that it means.
+/// Returns whether a completion may be refused because another one ended its visit.
 const fn may_be_late(refusal: &Refusal) -> bool {
     matches!(
         refusal,
@@ -477,7 +478,7 @@ const fn may_be_late(refusal: &Refusal) -> bool {
     )
 }
 
-/// Returns the conflict of a late completion that was taken for the next visit; any other refusal as it is.
+/// Returns the conflict of a late completion that was taken for one of the next visit; any other refusal unchanged.
 fn find_conflict(workspace: &Workspace, work: &DeliveredFile, refusal: Refusal) -> Refusal {
     let completion = &work.completion;
     match work.dropped.filter(|_| !completion.names_visit()) {
@@ -510,14 +511,14 @@ fn put_aside(
         Ok(Some(path)) => {
             reporter.report_delivered(DeliveryOutcome::Refused { name, reason, path });
         }
-        // Another watcher has done it.
+        // Another watcher has refused it already.
         Ok(None) => {}
         Err(error) => wait_or_fail(name, error.into(), reporter)?,
     }
     Ok(())
 }
 
-/// Reports an error of one file. Fails with an error that every file would meet.
+/// Reports an error of one file. Fails with an error that every file would have.
 fn wait_or_fail(
     name: String,
     error: ProjectError,

@@ -1,4 +1,4 @@
-//! File events of the system: the watched folders, and what an event means for the watcher.
+//! File events of the system: the watched folders, and the meaning of an event for the watcher.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ffi::{OsStr, OsString};
@@ -27,7 +27,7 @@ pub(crate) struct FileEvents {
 type FolderId = (u64, u64);
 
 impl FileEvents {
-    /// Starts to watch. Also returns why the system gives no events, if it gives none.
+    /// Starts to watch. Also returns the reason why the system gives no events, if it gives none.
     pub(crate) fn open(paths: WatchedPaths, wakeup: &Arc<Wakeup>) -> (Self, Option<String>) {
         let (own, sorted) = (Arc::clone(wakeup), paths.clone());
         let watcher = notify::recommended_watcher(move |event: Result<Event, Error>| match event {
@@ -48,13 +48,13 @@ impl FileEvents {
         self.watcher.is_some()
     }
 
-    /// Watches the folders that were created or replaced since the last call. Returns whether there are some: what happened in them
-    /// before gave no events.
+    /// Watches the folders that were created or replaced since the last call. Returns whether there are any: earlier changes in
+    /// them gave no events.
     pub(crate) fn refresh(&mut self) -> Result<bool, String> {
         let Some(watcher) = &mut self.watcher else { return Ok(false) };
         let mut is_new = false;
         for (path, mode) in watched_folders(&self.paths) {
-            // A symlink is not followed.
+            // Symlinks are not followed.
             let folder = fs::symlink_metadata(&path).ok().filter(fs::Metadata::is_dir);
             let current = folder.map(|data| (data.dev(), data.ino()));
             if self.watched.get(&path).copied() == current {
@@ -70,7 +70,7 @@ impl FileEvents {
                     self.watched.insert(path, folder);
                     is_new = true;
                 }
-                // It is gone again: the next call tries it.
+                // The folder is gone again: the next call tries it.
                 Err(fault) if is_not_found(&fault) => {}
                 Err(fault) => {
                     self.watcher = None;
@@ -127,7 +127,7 @@ pub(crate) struct Wakeup {
     changed: Condvar,
 }
 
-/// What may have changed since the watcher's last check.
+/// The places that may have changed since the watcher's last check.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Hints {
     /// The events of files in the inbox, in order.
@@ -136,14 +136,14 @@ pub(crate) struct Hints {
     pub places: BTreeSet<WatchedPlace>,
     /// The files and folders below `tasks/` with events.
     pub tasks: BTreeSet<PathBuf>,
-    /// Whether the watcher has to stop.
+    /// True if the watcher must stop.
     pub stop: bool,
 }
 
-/// A place where something may have changed.
+/// A place that may have changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum WatchedPlace {
-    /// Anywhere: events were lost, or a watched folder was created or removed.
+    /// Any place: events were lost, or a watched folder was created or removed.
     Anywhere,
     /// Task files.
     Tasks,
@@ -156,13 +156,13 @@ pub(crate) enum WatchedPlace {
 /// The last event of a file in the inbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileSign {
-    /// It was renamed in.
+    /// The file was renamed into the inbox.
     Renamed,
-    /// It was closed after writing.
+    /// The file was closed after writing.
     Closed,
-    /// It was created or written to.
+    /// The file was created or written to.
     Begun,
-    /// It was removed or renamed away.
+    /// The file was removed or renamed away.
     Gone,
 }
 
@@ -178,7 +178,7 @@ pub(crate) struct WatchedPaths {
 }
 
 impl Wakeup {
-    /// Notes an event. Does no more, since it runs on the thread that empties the system's queue.
+    /// Records an event. Does nothing else, since it runs on the thread that empties the system's queue.
     pub(crate) fn note(&self, paths: &WatchedPaths, event: &Event) {
         let mut hints = self.lock();
         if hints.note(paths, event) {
@@ -205,7 +205,7 @@ impl Wakeup {
         std::mem::replace(&mut *hints, Hints { stop, ..Hints::default() })
     }
 
-    /// Waits that long, or until the watcher has to stop; returns whether it has to stop.
+    /// Waits that long, or until the watcher must stop; returns whether it must stop.
     pub(crate) fn pause(&self, time: Duration) -> bool {
         self.wait_while(Instant::now() + time, |hints| !hints.stop).stop
     }
@@ -217,13 +217,13 @@ impl Wakeup {
     }
 
     fn lock(&self) -> MutexGuard<'_, Hints> {
-        // Plain values: a thread that died with the lock left them whole.
+        // Plain values: they are valid even if a thread panicked with the lock.
         self.hints.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Hints {
-    /// Notes an event; returns whether it gives a reason to check.
+    /// Records an event; returns whether it is a reason to check.
     fn note(&mut self, paths: &WatchedPaths, event: &Event) -> bool {
         if event.need_rescan() {
             self.places.insert(WatchedPlace::Anywhere);
@@ -239,7 +239,7 @@ impl Hints {
             if path.parent() == Some(&paths.inbox) {
                 if !is_ours(name) {
                     self.inbox.push((name.to_owned(), sign));
-                    // A file that is gone is no reason to check.
+                    // A file that is gone is not a reason to check.
                     any |= sign != FileSign::Gone;
                 }
             } else if let Some(place) = paths.place_of(path, name, sign) {
@@ -288,12 +288,12 @@ impl WatchedPaths {
     }
 }
 
-/// Returns what an event says about its file; nothing for events without a change, such as our own reading.
+/// Returns the sign of an event for its file; `None` for events without a change, such as our own reading.
 fn file_sign(kind: EventKind) -> Option<FileSign> {
     match kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => Some(FileSign::Closed),
         EventKind::Access(_) | EventKind::Modify(ModifyKind::Metadata(_)) => None,
-        // If the system does not say which end of a rename it is, the check finds out.
+        // If the system does not report which end of a rename this is, the check decides.
         EventKind::Modify(ModifyKind::Name(RenameMode::From)) | EventKind::Remove(_) => {
             Some(FileSign::Gone)
         }
@@ -308,7 +308,7 @@ fn is_ours(name: &OsStr) -> bool {
     name.to_str().is_some_and(is_debris)
 }
 
-/// Returns whether a file below `.git` is state of git, and no lock or file of ours.
+/// Returns whether a file below `.git` is state of git, and not a lock or a file of ours.
 fn is_git_state(name: &OsStr) -> bool {
     name.to_str().is_some_and(|name| {
         !name.starts_with("aof-")

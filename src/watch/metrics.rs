@@ -1,4 +1,4 @@
-//! Metrics of a running watcher, counted on a thread of their own. A scrape gets the last count; ages are computed for it.
+//! Metrics of a running watcher, counted on a separate thread. A scrape gets the last count; ages are computed for it.
 
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -17,19 +17,19 @@ use crate::observability::metrics::families::{Numbers, current_numbers};
 use crate::project::workspace::{Clock, Workspace, WorkspaceOpener};
 use crate::system::serving::work_in_background;
 
-/// How often metrics are counted without a known change.
+/// The interval at which metrics are counted without a known change.
 const INTERVAL: Duration = Duration::from_secs(30);
 /// The least time between two counts.
 const LEAST_INTERVAL: Duration = Duration::from_millis(500);
-/// After a count, counting rests this many times as long.
+/// The rest after a count, as a multiple of its duration.
 const REST_SHARE: u32 = 9;
-/// How long a scrape waits for the first count. Prometheus waits at most ten seconds.
+/// The time that a scrape waits for the first count. Prometheus waits at most ten seconds.
 const FIRST_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// Returns the page in a format; nothing if nothing is counted yet.
+/// Returns the page in a format; `None` before the first count.
 type MetricsText = dyn Fn(ExpositionFormat) -> Option<String> + Send + Sync;
 
-/// The metrics that are shown, shared with the server.
+/// The current metrics, shared with the server.
 struct CountedMetrics {
     clock: Clock,
     shown: Mutex<ShownMetrics>,
@@ -38,9 +38,9 @@ struct CountedMetrics {
 
 struct ShownMetrics {
     numbers: Option<Numbers>,
-    /// How long this watcher's commits took.
+    /// The durations of this watcher's commits.
     commits: Histogram,
-    /// When the watcher last checked everything without an error.
+    /// The time when the watcher last checked everything without an error.
     looked: Option<Timestamp>,
 }
 
@@ -76,13 +76,13 @@ impl Metrics {
         Ok(Self { board, worker, trouble: None })
     }
 
-    /// Returns what makes the page for Prometheus.
+    /// Returns the function that makes the page for Prometheus.
     pub(crate) fn page(&self) -> Arc<MetricsText> {
         let board = Arc::clone(&self.board);
         Arc::new(move |format| board.page(format))
     }
 
-    /// Has metrics counted again if something may have changed. `looked` says whether the watcher has checked everything.
+    /// Requests a new count if metrics may have changed. `looked`: the watcher has checked everything.
     pub(crate) fn note(
         &mut self,
         workspace: &Workspace,
@@ -108,7 +108,7 @@ impl Metrics {
 }
 
 impl CountedMetrics {
-    /// Returns the page. Waits for the first count; returns nothing if that takes too long.
+    /// Returns the page. Waits for the first count; returns `None` if that takes too long.
     fn page(&self, format: ExpositionFormat) -> Option<String> {
         let shown = self
             .changed
@@ -135,7 +135,7 @@ impl CountedMetrics {
     }
 
     fn lock(&self) -> MutexGuard<'_, ShownMetrics> {
-        // A thread that died with the lock left these plain values valid.
+        // These plain values are valid even if a thread panicked with the lock.
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -21,13 +21,13 @@ use crate::project::error::ProjectError;
 use crate::storage::inbox::Witnessed;
 use crate::tasks::plan::Changed;
 
-/// Something that the watcher did or found.
+/// An action or a finding of the watcher.
 pub(crate) enum WatchReport {
-    /// It starts. The branch is absent while there is none to commit to.
+    /// The watcher starts. `branch` is `None` while there is none to commit to.
     Watching { project: PathBuf, branch: Option<String>, sight: EventSource },
-    /// Another watcher of this clone runs, so it waits to take over.
+    /// Another watcher of this clone runs, so this one waits to take over.
     StandingBy,
-    /// It serves metrics; `exposed` says whether other machines may reach them.
+    /// The watcher serves metrics; `exposed`: other machines may reach them.
     Serving { address: SocketAddr, exposed: bool },
     /// Metrics could not be counted: scrapes get the last count.
     Uncounted { problem: String },
@@ -41,7 +41,7 @@ pub(crate) enum WatchReport {
     Passed(Box<Changed>),
     /// A visit ended by its time limit.
     TimedOut(Box<Changed>),
-    /// A claim that nobody renewed ended.
+    /// A claim that was not renewed ended.
     ClaimExpired(Box<Changed>),
     /// A task follows rules that have changed.
     RulesFollowed(Box<Changed>),
@@ -53,7 +53,7 @@ pub(crate) enum WatchReport {
     IndexRepaired { files: Vec<String> },
     /// Steps that a git command had dropped are on the branch again.
     StepsRestored(RestoredSteps),
-    /// A git command dropped steps that a person has to restore.
+    /// A git command dropped steps that a person must restore.
     StepsDropped { problem: String, fix: String },
     /// Work was given to an agent.
     Assigned(WorkAssignment),
@@ -61,7 +61,7 @@ pub(crate) enum WatchReport {
     DependencyChanged(DependencyChange),
     /// A task needs a person.
     TaskFailed { task: TaskId, error: ProjectError },
-    /// A file among the tasks looks like a task and is none.
+    /// A file among the tasks looks like a task, but is not one.
     Stray { path: String, reason: String },
     /// New rules are in force.
     RulesInForce { commit: CommitId },
@@ -71,11 +71,11 @@ pub(crate) enum WatchReport {
     RulesUncommitted { files: Vec<String> },
     /// A notice could not be delivered.
     Undelivered { problem: String },
-    /// The event stream could not be brought up to date.
+    /// The event stream could not be updated.
     Unrecorded { problem: String },
     /// The project was synced with its remote.
     Synced(Box<SyncResult>),
-    /// It could not be synced.
+    /// The project could not be synced with its remote.
     Unsynced { problem: String, fix: Option<String> },
     /// During an operation of git, or without a branch, nothing is committed.
     Paused { reason: String },
@@ -83,21 +83,21 @@ pub(crate) enum WatchReport {
     Failed(ProjectError),
     /// A pause or an error has ended.
     Resumed,
-    /// It stops.
+    /// The watcher stops.
     Stopped,
 }
 
 /// The outcome of one file of the inbox.
 pub(crate) enum DeliveryOutcome {
-    /// It was completed.
+    /// The completion was accepted.
     Completed { name: String, changed: Box<Changed> },
-    /// It was refused, and moved to that path, beside the reason.
+    /// The completion was refused, and its file moved to that path, beside the reason.
     Refused { name: String, reason: Value, path: PathBuf },
-    /// It waits because of a temporary error, and is retried.
+    /// The file waits because of a temporary error, and is retried.
     Waiting { name: String, error: ProjectError },
 }
 
-/// How the watcher notices changes.
+/// The way in which the watcher notices changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum EventSource {
     /// File events of the system.
@@ -120,27 +120,28 @@ impl ReportedErrors {
         self.met.insert(text) && !known
     }
 
-    /// Ends a check of everything: errors that did not occur again are over.
+    /// Ends a check of everything: errors that did not occur again have ended.
     pub(crate) fn end_check(&mut self) {
         self.before = std::mem::take(&mut self.met);
     }
 }
 
-/// Git does not wait for its index: during much work, others get a third of the time.
+/// Git does not wait for its index: during much work, other processes get a third of the time.
 const REST_SHARE: u32 = 2;
 const SHORTEST_REST: Duration = Duration::from_millis(5);
 const LONGEST_REST: Duration = Duration::from_millis(100);
 
-/// How long a closed file is left alone: a script that writes with `>` and then `>>` closes it twice.
+/// The time for which a closed file is left alone: a script that writes with `>` and then `>>` closes it
+/// twice.
 const CLOSED_WAIT: Duration = Duration::from_millis(200);
 
 pub(crate) struct Reporter<'t> {
     pub wakeup: Arc<Wakeup>,
-    /// Whether anything was done since this was reset.
+    /// True if anything was done since this was reset.
     pub busy: bool,
-    /// Whether anything failed.
+    /// True if anything failed.
     pub failed: bool,
-    /// Whether completion files wait.
+    /// True if completion files wait.
     pub waiting: bool,
     /// The reported errors of single files and tasks.
     pub errors: ReportedErrors,
@@ -148,7 +149,7 @@ pub(crate) struct Reporter<'t> {
     tell: &'t mut dyn FnMut(WatchReport),
 }
 
-/// How a file in the inbox was finished.
+/// The way in which a file in the inbox was finished.
 #[derive(Clone, Copy)]
 enum FinishedBy {
     Renamed,
@@ -187,7 +188,7 @@ impl<'t> Reporter<'t> {
         }
     }
 
-    /// Leaves the repository to other processes for a while; returns whether to go on.
+    /// Leaves the repository to other processes for a while; returns whether to continue.
     pub(crate) fn rest(&self, worked: Duration) -> ControlFlow<()> {
         let rest = if worked.is_zero() {
             worked

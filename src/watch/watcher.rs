@@ -1,4 +1,5 @@
-//! The loop of the watcher: checks git, the inbox and the tasks, does what is due, and sleeps until something may have changed.
+//! The loop of the watcher: checks git, the inbox and the tasks, runs the work that is due, and sleeps until something may have
+//! changed.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,13 +21,13 @@ use crate::storage::{Paths, StoreError};
 use crate::system::terminal;
 use crate::tasks::inbox::unclosed;
 
-/// How soon a file that is still being written is checked again.
+/// The time after which a file that is still being written is checked again.
 const GROWING: Duration = Duration::from_millis(250);
 
-/// After so many attempts, another watcher has the lock.
+/// The number of attempts after which another watcher is assumed to have the lock.
 const STAND_BY_AFTER: u32 = 10;
 const LOCK_PAUSE: Duration = Duration::from_millis(5);
-/// How soon a watcher that stands by takes over.
+/// The interval at which a standby watcher tries to take over.
 const STAND_BY_PAUSE: Duration = Duration::from_millis(250);
 
 /// Watches until it is asked to stop, and keeps metrics up to date. `serving` is reported at the start.
@@ -40,7 +41,7 @@ pub(crate) fn watch(
     let root = workspace.paths.root().to_owned();
     let fault = |doing, cause| StoreError::Io { doing, path: root.clone(), cause };
     let mut watcher = Watcher::new(workspace, wait, tell)?;
-    // Fails early where no watcher can work at all.
+    // Fails early if no watcher can work at all.
     let Some(presence) = watcher.stand_by()? else { return Ok(()) };
     watcher.metrics = metrics;
     let sync = SyncRequests::start(&watcher.workspace, wait);
@@ -49,7 +50,7 @@ pub(crate) fn watch(
     Ok(())
 }
 
-/// Does all that is due now, and waits for files that are still being written. Returns whether everything was done.
+/// Does all work that is due now, and waits for files that are still being written. Returns whether everything was done.
 pub(crate) fn watch_once(
     workspace: Workspace,
     wait: Duration,
@@ -70,7 +71,7 @@ struct Watcher<'t> {
     notices: Notices,
     events: StreamKeeper,
     metrics: Option<Metrics>,
-    /// Absent with `--once`, which syncs without a worker.
+    /// `None` with `--once`, which syncs without a worker.
     sync: Option<SyncRequests>,
 }
 
@@ -105,13 +106,13 @@ impl<'t> Watcher<'t> {
         })
     }
 
-    /// Waits until no other watcher of this clone runs. Returns nothing if it is asked to stop before.
+    /// Waits until no other watcher of this clone runs. Returns `None` if it is asked to stop before.
     fn stand_by(&mut self) -> Result<Option<Presence>, ProjectError> {
         for turn in 0.. {
             if let Some(presence) = Presence::attempt(&self.workspace.paths)? {
                 return Ok(Some(presence));
             }
-            // A command that only asks whether a watcher runs holds the lock for microseconds.
+            // A command that only checks whether a watcher runs holds the lock for microseconds.
             if turn == STAND_BY_AFTER {
                 self.reporter.tell(WatchReport::StandingBy);
             }
@@ -148,7 +149,7 @@ impl<'t> Watcher<'t> {
             until = self.check();
             let is_paused = self.pause.is_paused();
             if let Some(metrics) = &mut self.metrics {
-                // Without file events anything may have changed.
+                // Without file events, anything may have changed.
                 let changed = hinted || self.reporter.busy || !file_events.has_events();
                 metrics.note(&self.workspace, !is_paused, changed, &mut self.reporter);
             }
@@ -182,11 +183,11 @@ impl<'t> Watcher<'t> {
             if self.pause.is_paused() || !(sooner || self.reporter.busy) {
                 break;
             }
-            // All waiting files are tried, however long that takes.
+            // All waiting files are tried, even if that takes long.
             if self.deliveries.is_due() {
                 continue;
             }
-            // After long work, one more check finds out whether anything is left.
+            // After long work, one more check shows whether anything is left.
             if until > end && self.reporter.busy && !late {
                 late = true;
                 end = self.end_of_once();
@@ -206,7 +207,7 @@ impl<'t> Watcher<'t> {
         !self.reporter.failed && !self.pause.is_paused()
     }
 
-    /// Reports files that wait because they may still be written.
+    /// Reports files that wait because they may still be incomplete.
     fn report_unclosed(&mut self) {
         match unclosed(&self.workspace) {
             Ok(left) => {
@@ -219,7 +220,7 @@ impl<'t> Watcher<'t> {
         }
     }
 
-    /// Returns when `--once` ends. It does not wait for later checks.
+    /// Returns the time when `--once` ends. It does not wait for later checks.
     fn end_of_once(&mut self) -> Instant {
         let now = Instant::now();
         let end = now + QUIET * 2;
@@ -227,7 +228,7 @@ impl<'t> Watcher<'t> {
         end
     }
 
-    /// Brings checks forward where hints say that something may have changed.
+    /// Brings forward the checks for which hints show a possible change.
     fn apply_hints(&mut self, hints: Hints, file_events: &FileEvents) {
         let now = Instant::now();
         self.reporter.note(hints.inbox);
@@ -245,7 +246,7 @@ impl<'t> Watcher<'t> {
         }
     }
 
-    /// Does what is due, unless the watcher is paused. Returns when the next check is due.
+    /// Does the work that is due, unless the watcher is paused. Returns the time when the next check is due.
     fn check(&mut self) -> Instant {
         if let Some(until) = self.pause.backoff_end(Instant::now()) {
             return until;
@@ -279,7 +280,7 @@ impl<'t> Watcher<'t> {
         }
     }
 
-    /// Reports an error once, and returns when to retry.
+    /// Reports an error once, and returns the time of the retry.
     fn back_off(&mut self, error: ProjectError) -> Instant {
         self.deliveries.forget();
         let text = error.to_string();
@@ -304,7 +305,7 @@ impl<'t> Watcher<'t> {
         workspace.check_own_folder()?;
         checks.check_rules(workspace, head, reporter)?;
         if schedule.index.is_due(Instant::now()) {
-            // Dropped steps come first: a commit before would be in their way.
+            // Dropped steps come first: a new commit would block their restoration.
             checks.check_branch(workspace, wait, reporter);
         }
         let tending = schedule.tasks.is_due(Instant::now());
@@ -334,7 +335,7 @@ impl<'t> Watcher<'t> {
     }
 }
 
-/// Creates what the watcher needs in `.aof/` again if it was removed.
+/// Creates the watcher's files in `.aof/` again if they were removed.
 fn prepare_local(paths: &Paths, presence: &mut Presence) {
     // If this fails, the delivery reports the same error.
     let _ = paths.prepare_local();

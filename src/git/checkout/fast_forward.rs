@@ -42,7 +42,7 @@ use crate::system::{crash_points, disk};
 
 /// Filters such as LFS may download files.
 const PATIENCE: Duration = Duration::from_mins(15);
-/// How many files and folders may be open at once.
+/// The most files and folders that may be open at once.
 const OPEN_AT_ONCE: usize = 64;
 
 /// The locks of a fast-forward.
@@ -97,7 +97,7 @@ impl Repository {
         self.move_branch_and_index(lock, &copy, base, to, subject, deadline)
     }
 
-    /// Returns a copy of the index; fails if these changes would overwrite somebody's work.
+    /// Returns a copy of the index; fails if these changes would overwrite uncommitted work.
     fn checked_copy(
         &self,
         from: Option<CommitId>,
@@ -222,7 +222,7 @@ impl Repository {
         Err(failed(String::from_utf8_lossy(&finished.stderr).trim().to_owned()))
     }
 
-    /// Returns whether a change writes a plain task file. Those are not left to git, so that nobody sees one half-written.
+    /// Returns whether a change writes a plain task file. Git does not write those, so that no reader sees one half-written.
     pub(crate) fn is_written_here(&self, path: &[u8], (before, after): BeforeAfter) -> bool {
         let is_file = |leaf: Leaf| matches!(leaf.mode, MODE_FILE | MODE_EXECUTABLE);
         self.is_task_file(path) && before.is_none_or(is_file) && after.is_some_and(is_file)
@@ -233,7 +233,7 @@ impl Repository {
         path.starts_with(self.full_path("tasks/").as_bytes()) && path.ends_with(b".md")
     }
 
-    /// Writes task files over their previous versions. Fails with `CheckoutFailed` if somebody changed one meanwhile.
+    /// Writes task files over their previous versions. Fails with `CheckoutFailed` if one was changed meanwhile.
     pub(crate) fn write_task_files(&self, files: &[(&[u8], BeforeAfter)]) -> Result<(), GitError> {
         for files in files.chunks(OPEN_AT_ONCE) {
             let (mut written, mut waiting) = (Vec::new(), Vec::new());
@@ -323,7 +323,7 @@ impl Repository {
         match git_file::read(&index) {
             Ok(bytes) => {
                 copy.file.write_all(&bytes).at("write", &copy.path)?;
-                // Git compares this time with those of files to tell which may have changed since.
+                // Git compares this time with the times of files to find those that may have changed since.
                 let modified =
                     fs::metadata(&index).and_then(|data| data.modified()).at("read", &index)?;
                 let times = fs::FileTimes::new().set_modified(modified);

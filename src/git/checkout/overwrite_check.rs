@@ -19,7 +19,7 @@ use crate::git::objects::tree::text;
 use crate::git::repository::handle::Repository;
 use crate::system::terminal::quoted;
 
-/// How many files an error lists.
+/// The most files that an error lists.
 const MOST_TOLD: usize = 20;
 
 impl Repository {
@@ -94,7 +94,7 @@ impl Repository {
         Err(GitError::CheckoutFailed { detail })
     }
 
-    /// Refuses task files that cannot be compared with what comes.
+    /// Refuses task files that cannot be compared with the incoming version.
     fn check_readable(&self, changes: &Changes) -> Result<(), GitError> {
         for path in changes.keys().filter(|path| self.is_task_file(path)) {
             if let Err(error) = blob_at(&self.place_of(path)) {
@@ -132,8 +132,8 @@ impl Repository {
         Ok(commands)
     }
 
-    /// Returns untracked files where new ones would be written. Git itself overwrites ignored files, but they may be somebody's
-    /// only copy.
+    /// Returns untracked files where new ones would be written. Git itself overwrites ignored files, but such a file may be the only
+    /// copy.
     fn untracked_in_the_way(
         &self,
         index: &Path,

@@ -4,9 +4,9 @@
 //! ```text
 //!   branch and index               all paths are as one of the commits     otherwise, or a failure
 //!   before the move                forward: files, index and branch        back, path by path
-//!   moved, the index is behind     forward, path by path                   likewise
-//!   moved, or merged further       nothing: what differs is somebody's     likewise
-//!   elsewhere                      back, where HEAD has the old version    likewise
+//!   moved, the index is behind     forward, path by path                   as above
+//!   moved, or merged further       nothing: what differs is a person's     as above
+//!   elsewhere                      back, where HEAD has the old version    as above
 //! ```
 //! A path whose index entry is neither version is a person's work, and stays as it is.
 
@@ -35,11 +35,11 @@ use crate::system::terminal::quoted;
 pub struct CheckoutRecovery {
     /// The paths that could not be written; all others are done.
     pub unsettled: Vec<Unsettled>,
-    /// Why the move was not finished.
+    /// The reason why the move was not finished.
     pub failed: Option<String>,
 }
 
-/// How far the interrupted move got.
+/// The progress of the interrupted move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MoveProgress {
     /// The branch is checked out and has not moved.
@@ -52,7 +52,7 @@ enum MoveProgress {
     Elsewhere,
 }
 
-/// Which version HEAD, the index, or the worktree has at a path.
+/// The version of a path in HEAD, the index, or the worktree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Version {
     Before,
@@ -69,7 +69,7 @@ struct PathState {
     head: Version,
     entry: Version,
     file: Version,
-    /// Whether a sparse checkout leaves the path out.
+    /// True if a sparse checkout leaves the path out.
     is_left_out: bool,
 }
 
@@ -81,7 +81,7 @@ struct IndexState {
 }
 
 impl PathState {
-    /// Returns whether nobody else has changed anything at the path.
+    /// Returns whether no other process or person has changed anything at the path.
     fn is_ours(&self) -> bool {
         match self.file {
             Version::Before => self.entry == Version::Before,
@@ -96,7 +96,7 @@ impl PathState {
     /// Returns whether the file, and whether the index entry, should become this version.
     fn should_move(&self, to: Version) -> (bool, bool) {
         match to {
-            // HEAD has another version: somebody committed it.
+            // HEAD has another version: a person committed it.
             Version::Before if self.head != Version::Before => (false, false),
             Version::Before => (
                 self.file == Version::After && self.entry != Version::Other,
@@ -115,8 +115,8 @@ impl PathState {
 }
 
 impl Repository {
-    /// Finishes an interrupted fast-forward, or undoes it if somebody has changed something since or it fails again. `patience`
-    /// is the time for all filters; a file whose filter takes longer stays as it is.
+    /// Finishes an interrupted fast-forward, or undoes it if something has changed since or if it fails again. `patience` is the
+    /// time for all filters; a file whose filter takes longer stays as it is.
     pub fn recover_fast_forward(
         &self,
         was: &BranchLock,
@@ -146,14 +146,14 @@ impl Repository {
                 &mut *record,
             )?;
             match self.recover_under_lock(was, &changes, lock, deadline, until) {
-                // Somebody has committed, or switched branches: decide again.
+                // Another commit was made, or another branch checked out: decide again.
                 Err(GitError::Moved { .. }) if Instant::now() < deadline => {}
                 settled => return settled,
             }
         }
     }
 
-    /// Handles a pruned commit: nobody can tell what was checked out, so all files stay as they are.
+    /// Handles a pruned commit: the files that were checked out are unknown, so all files stay as they are.
     fn without_commits(
         &self,
         was: &BranchLock,
@@ -240,7 +240,7 @@ impl Repository {
             return Ok(MoveProgress::Before);
         }
         if is_on_it && head.commit == Some(was.to) {
-            // The index is replaced as a whole, so any path tells.
+            // The index is replaced as a whole, so checking any path is enough.
             let has_moved = changes.is_empty()
                 || changes.iter().any(|(path, sides)| {
                     entry_version(*sides, entries.get(path)) == Version::After
@@ -268,8 +268,8 @@ impl Repository {
         self.check_out(copy, was.from, was.to, changes, patience)
     }
 
-    /// Moves each path that can be moved to that version; returns those whose file could not be written. Files go first: after a
-    /// kill, the old index still shows that there is something to do.
+    /// Moves each path that can be moved to that version; returns those whose file could not be written. Files are written
+    /// first: after a kill, the old index still shows that work is left.
     fn move_each_path(
         &self,
         aim: Version,
@@ -314,7 +314,7 @@ impl Repository {
         Ok(unsettled)
     }
 
-    /// Has git move these files from one version to the other. Git checks all of them before it changes one.
+    /// Makes git move these files from one version to the other. Git checks all of them before it changes one.
     fn move_files(&self, files: &[(&[u8], BeforeAfter)], until: Instant) -> Result<(), GitError> {
         if files.is_empty() {
             return Ok(());

@@ -13,7 +13,7 @@ use crate::git::objects::git_file;
 use crate::git::repository::handle::Repository;
 use crate::git::repository::open::link_of;
 
-/// How long checking out a branch may take: it may be large, and the disk slow.
+/// The time limit for checking out a branch: it may be large, and the disk slow.
 const CHECKOUT_TIMEOUT: Duration = Duration::from_mins(30);
 
 /// Another worktree.
@@ -21,7 +21,7 @@ const CHECKOUT_TIMEOUT: Duration = Duration::from_mins(30);
 pub struct Worktree {
     /// The folder of its files.
     pub folder: PathBuf,
-    /// Whether git has finished checking it out.
+    /// True if git has finished checking it out.
     pub is_whole: bool,
 }
 
@@ -43,7 +43,7 @@ impl OtherHead {
     }
 }
 
-/// Where a branch can be checked out from.
+/// The source from which a branch can be checked out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BranchSource {
     /// A local branch.
@@ -125,7 +125,7 @@ impl Repository {
         records
     }
 
-    /// Returns where the branch can be checked out from; the named remote is preferred.
+    /// Returns the source from which the branch can be checked out; the named remote is preferred.
     pub fn branch_source(
         &self,
         branch: &str,
@@ -155,7 +155,7 @@ impl Repository {
         held: &File,
     ) -> Result<(), GitError> {
         let mut git = self.worktree_git();
-        // `--force` ignores the record of a worktree that somebody removed.
+        // `--force` ignores the record of a worktree whose folder was removed.
         git.args(["worktree", "add", "--force", "--quiet"]);
         match source {
             BranchSource::Here => git.arg("--").arg(folder).arg(branch),

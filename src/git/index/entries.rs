@@ -1,4 +1,4 @@
-//! What git's index has: its entries, unmerged paths, and how they differ from HEAD or the worktree. libgit2 reads the index; git itself
+//! The entries of git's index: merged and unmerged, and their differences from HEAD or the worktree. libgit2 reads the index; git itself
 //! reads layouts that libgit2 cannot, such as split or sparse ones.
 
 use std::ffi::OsStr;
@@ -20,7 +20,7 @@ use crate::git::repository::handle::Repository;
 /// The variable that names an index to git.
 pub(crate) const INDEX: &str = "GIT_INDEX_FILE";
 
-/// The bits of an entry's flags that hold its conflict stage; zero where it is merged.
+/// The bits of an entry's flags that hold its conflict stage; zero if it is merged.
 pub(crate) const STAGE: u16 = 0x3000;
 const STAGE_SHIFT: u32 = 12;
 
@@ -48,7 +48,7 @@ pub(crate) struct ListedEntry {
     /// From the top of the repository.
     pub path: Vec<u8>,
     pub leaf: Leaf,
-    /// Which side of a conflict it is; 0 where it is merged.
+    /// The side of a conflict; 0 if the path is merged.
     pub stage: u8,
 }
 
@@ -126,10 +126,10 @@ fn without_stat(ListedEntry { path, leaf, stage }: ListedEntry) -> IndexEntry {
 
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// What git's index has at a path.
+/// The version of a path in git's index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StagedVersion {
-    /// What it says.
+    /// The blob of its content.
     pub content: ObjectId,
     mode: u32,
 }
@@ -197,8 +197,7 @@ impl Repository {
         Ok(leaf.map(|leaf| StagedVersion { content: leaf.id, mode: leaf.mode }))
     }
 
-    /// Returns the blob with conflict markers that git wrote at this path, as `AUTO_MERGE` records it. Returns nothing without
-    /// such a record.
+    /// Returns the blob with conflict markers that git wrote at this path, as `AUTO_MERGE` records it; `None` without such a record.
     pub fn written_unmerged(&self, path: &str) -> Result<Option<ObjectId>, GitError> {
         let recorded = git_file::read_text(&self.git_dir().join("AUTO_MERGE")).ok();
         let Some(tree) = recorded.and_then(|text| text.trim_end().parse::<ObjectId>().ok()) else {
@@ -293,7 +292,7 @@ pub struct StagedFile {
     pub path: String,
     /// The blob in HEAD, if HEAD has the file.
     pub head: Option<ObjectId>,
-    /// The blob in the index; nothing where the file is not in it or is unmerged.
+    /// The blob in the index; `None` if the index lacks the file or the file is unmerged.
     pub staged: Option<ObjectId>,
     /// The mode in the index.
     mode: u32,
@@ -396,15 +395,15 @@ fn is_zero(id: ObjectId) -> bool {
     id.as_bytes().iter().all(|byte| *byte == 0)
 }
 
-/// How many paths are listed.
+/// The most paths that are listed.
 const MOST_LISTED: usize = 100;
 
 /// Files that were changed and are not committed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct UncommittedChanges {
-    /// The paths, each with what happened to it: `changed src/a.rs`; at most 100.
+    /// The paths, each with the kind of its change: `changed src/a.rs`; at most 100.
     pub paths: Vec<String>,
-    /// How many more there are.
+    /// The number of further paths.
     pub more: usize,
 }
 
@@ -463,7 +462,7 @@ impl Repository {
         Ok(self.index_now()?.iter().map(entry).collect())
     }
 
-    /// Returns the blob id of a file's bytes, of any size; nothing if it cannot be read.
+    /// Returns the blob id of a file's bytes, of any size; `None` if it cannot be read.
     pub(crate) fn hash_file(&self, file: &Path) -> Option<ObjectId> {
         git2::Oid::hash_file(git2::ObjectType::Blob, file).ok().map(ObjectId::from_git)
     }

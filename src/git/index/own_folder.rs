@@ -1,5 +1,5 @@
-//! Checks that git tracks no file of aof's own folder, `.aof`, in HEAD or the index. The folder belongs to one clone; files from
-//! git may be anybody's. If this worktree lies in another checkout's `.aof`, as that of a project on its own branch, that
+//! Checks that git tracks no file of aof's own folder, `.aof`, in HEAD or the index. The folder belongs to one clone; files from git
+//! may come from anyone. If this worktree is inside another checkout's `.aof`, as that of a project on its own branch is, that
 //! checkout is checked too.
 
 use std::fs;
@@ -18,10 +18,11 @@ use crate::git::objects::git_file;
 use crate::git::objects::tree::text;
 use crate::git::repository::handle::{OwnFolderCheck, Repository};
 
-/// How much of an index is read at first. The folder's name comes early in it, unless the project is far down in a large repository.
+/// The number of bytes of an index that are read first. The folder's name is early in it, unless the project is far down in a large
+/// repository.
 const BEGINNING: u64 = 1 << 16;
 
-/// The folder of each clone's own locks, records and inbox. Whoever can put files there acts for its user.
+/// The folder of each clone's own locks, records and inbox. Anyone who can put files there acts for its user.
 pub(crate) const OWN_FOLDER: &str = ".aof";
 /// Returns whether a folder of that name is aof's own. Case is ignored, as some file systems do.
 pub(crate) fn is_own_folder(name: &[u8]) -> bool {
@@ -58,7 +59,7 @@ impl Repository {
         })
     }
 
-    /// Returns the checkout whose `.aof` this worktree lies in, if any: its git can write into this worktree.
+    /// Returns the checkout whose `.aof` contains this worktree, if any: its git can write into this worktree.
     fn enclosing_checkout(&self) -> Result<Option<&Repository>, GitError> {
         if let Some(known) = self.enclosing.get() {
             return Ok(known.as_deref());
@@ -169,7 +170,7 @@ fn own_name(project: &str, path: &[u8]) -> Option<String> {
     is_own_folder(name).then(|| text(name.to_vec()))
 }
 
-/// Returns whether the folder, however it is spelled, sorts before that path in an index.
+/// Returns whether the folder, in any spelling, sorts before that path in an index.
 fn is_behind(project: &str, path: &[u8]) -> bool {
     let last = if project.is_empty() { ".aof0".to_owned() } else { format!("{project}/.aof0") };
     path >= last.as_bytes()

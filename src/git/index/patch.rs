@@ -73,7 +73,7 @@ pub(crate) fn patch(
         match &extension.signature {
             b"TREE" => {
                 let mut copy = Vec::with_capacity(body.len());
-                // A malformed one is dropped.
+                // A malformed `TREE` is dropped.
                 if copy_node(&mut &body[..], "", changes, &mut copy).is_some() {
                     write_extension(&mut new, *b"TREE", &copy);
                 }
@@ -152,7 +152,7 @@ pub(crate) const FLAG_EXTENDED: u16 = 0x4000;
 pub(crate) const NAME_MASK: u16 = 0x0fff;
 const INTENT_TO_ADD: u16 = 0x2000;
 
-/// Whether [`patch`] supports the layout.
+/// The layout of an index, by whether [`patch`] supports it.
 #[derive(Debug)]
 pub(crate) enum IndexLayout {
     Known(Scan),
@@ -160,15 +160,15 @@ pub(crate) enum IndexLayout {
     Foreign,
 }
 
-/// What one pass over an index found.
+/// The result of one pass over an index.
 #[derive(Debug)]
 pub(crate) struct Scan {
     pub entries: u32,
     pub entries_end: usize,
     pub extensions: Vec<Extension>,
-    /// Git wrote no checksum (`index.skipHash`).
+    /// True if git wrote no checksum (`index.skipHash`).
     pub unhashed: bool,
-    /// One for each path that was looked for, in that order.
+    /// One hit per path that was looked for, in that order.
     pub hits: Vec<Hit>,
 }
 
@@ -179,10 +179,10 @@ pub(crate) struct Extension {
     pub body: Range<usize>,
 }
 
-/// Where a path is in the index, or would be.
+/// The position of a path in the index, or where it would be.
 #[derive(Debug, Default)]
 pub(crate) struct Hit {
-    /// Where an entry for it belongs, if there is none.
+    /// The offset at which an entry for the path belongs, if there is none.
     pub place: usize,
     /// One entry, or up to three conflict stages.
     pub entries: Vec<ScannedEntry>,
@@ -205,7 +205,7 @@ impl Scan {
     }
 }
 
-/// Reads an index; `paths` must be sorted by their bytes. The error says what is wrong with the file.
+/// Reads an index; `paths` must be sorted by their bytes. The error describes the fault of the file.
 pub(crate) fn scan(bytes: &[u8], paths: &[&str]) -> Result<IndexLayout, String> {
     if bytes.len() < HEADER + CHECKSUM || !bytes.starts_with(b"DIRC") {
         return Err("it does not start like an index".to_owned());

@@ -46,7 +46,7 @@ pub(crate) struct Patched {
 }
 
 impl Repository {
-    /// Returns what is wrong with git's index; `None` if it is sound.
+    /// Returns the fault of git's index; `None` if it is sound.
     pub fn index_fault(&self) -> Option<GitError> {
         let looked = Index::read(self, &[])
             .and_then(|index| index.is_there(self))
@@ -195,7 +195,7 @@ impl Index {
 }
 
 /// Returns whether an entry is an older committed version of its file. `git commit` reads the index before it locks it and writes
-/// that back, which reverts our own change in between; nobody staged that.
+/// that back. This reverts our change if it was made in between; no person staged that.
 fn is_old_version(
     repository: &Repository,
     path: &str,
@@ -241,7 +241,7 @@ fn of_metadata(data: &fs::Metadata) -> Stat {
     }
 }
 
-/// Returns what is staged at each path.
+/// Returns the entry that is staged at each path.
 fn staged_foreign(
     repository: &Repository,
     changes: &[PathChange],

@@ -1,8 +1,8 @@
-//! Ranges of commits, ancestors, and merge bases. Each answer is exact, whatever the commit times say, and reads no more of a
-//! long history than necessary.
+//! Ranges of commits, ancestors, and merge bases. Each answer is exact, whatever the commit times, and reads no more of a long
+//! history than necessary.
 //!
 //! No commit is an ancestor of its own ancestors. So if all unread commits are ancestors of a parent of some commit, none of them
-//! descends from it. For a root commit, everything has to be read to be sure; a count for people is not worth that.
+//! descends from it. For a root commit, everything must be read to be sure; a count for people is not worth that.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
@@ -20,7 +20,7 @@ pub struct CommitRange {
     pub ends: Vec<CommitId>,
 }
 
-/// How many commits two branches do not share.
+/// The numbers of commits that two branches do not share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Distance {
     /// Commits that only the first has.
@@ -37,22 +37,22 @@ const ONE: Colours = 1 << 1;
 const OTHER: Colours = 1 << 2;
 /// An ancestor of a common ancestor.
 const STALE: Colours = 1 << 3;
-/// How many oldest commits are checked at a time, each with its own colour.
+/// The number of oldest commits that are checked at a time, each with its own colour.
 const BATCH: usize = 63;
-/// How many commits `Likely` reads at least before it takes a root commit for new.
+/// The least number of commits that `Likely` reads before it takes a root commit for new.
 const LEAST_READ: usize = 1_000;
 
-/// How far to read before a root commit counts as new.
+/// The extent of the search before a root commit counts as new.
 #[derive(Clone, Copy)]
 enum RootSearch {
-    /// Reads everything that might descend from it.
+    /// Reads every commit that might descend from the root.
     Certain,
-    /// Reads about twice as much as without one; wrong only if commit times are wrong too.
+    /// Reads about twice as much as without a root; wrong only if commit times are wrong too.
     Likely,
 }
 
 impl RootSearch {
-    /// Returns how many commits may be read in all.
+    /// Returns the number of commits that may be read in all.
     const fn most(self, read: usize) -> usize {
         match self {
             Self::Certain => usize::MAX,
@@ -62,8 +62,8 @@ impl RootSearch {
 }
 
 impl Repository {
-    /// Returns the ancestors of `until` (inclusive) that are no ancestors of `since`, parents first. Commits whose parents a
-    /// shallow clone lacks are listed apart: there is nothing to compare them with.
+    /// Returns the ancestors of `until` (inclusive) that are not ancestors of `since`, parents first. Commits whose parents a
+    /// shallow clone lacks are listed separately: there is nothing to compare them with.
     pub fn commits_between(
         &self,
         since: &[CommitId],
@@ -83,7 +83,7 @@ impl Repository {
     }
 
     /// Returns the first-parent commits that were added to a branch since it was at `known`, oldest first. After a rewrite, these
-    /// are the commits that it did not have. Returns `None` if a shallow clone lacks the history to tell.
+    /// are the commits that it did not have. Returns `None` if a shallow clone lacks the necessary history.
     pub fn added_since(
         &self,
         known: CommitId,
@@ -110,8 +110,8 @@ impl Repository {
         Ok(added.map(|commit| (!commit.is_cut_off).then_some(commit.id)).collect())
     }
 
-    /// Counts the commits that each of two commits has and the other lacks, as far as history goes here. For display only: merged
-    /// unrelated histories are judged by commit times.
+    /// Counts the commits that each of two commits has and the other lacks, as far as this clone has the history. For display
+    /// only: merged unrelated histories are judged by commit times.
     pub fn distance(&self, one: CommitId, other: CommitId) -> Result<Distance, GitError> {
         Ok(Distance {
             ahead: self.count_since(other, one, RootSearch::Likely)?,
@@ -119,7 +119,7 @@ impl Repository {
         })
     }
 
-    /// Returns whether a commit is an ancestor of another one, or the same, as far as history goes here.
+    /// Returns whether a commit is an ancestor of another one, or the same, as far as this clone has the history.
     pub fn is_ancestor(&self, commit: CommitId, later: CommitId) -> Result<bool, GitError> {
         if commit == later {
             return Ok(true);
@@ -134,7 +134,7 @@ impl Repository {
     }
 
     /// Returns the merge bases of two commits, newest first: several after criss-cross merges, none for unrelated histories, as
-    /// far as history goes here.
+    /// far as this clone has the history.
     pub fn merge_bases(&self, one: CommitId, other: CommitId) -> Result<Vec<CommitId>, GitError> {
         let inherited = |colours| {
             if colours & (ONE | OTHER) == ONE | OTHER { colours | STALE } else { colours }
@@ -325,9 +325,9 @@ pub(crate) struct CommitGraph<'r> {
     waiting: BinaryHeap<(i64, Reverse<usize>)>,
     /// The colours that settle a commit: the ancestors of a commit with all of them need not be read. Zero outside of a run.
     settling: Colours,
-    /// How many waiting commits are not settled.
+    /// The number of waiting commits that are not settled.
     unsettled: usize,
-    /// Which colours the parents inherit from a commit with these colours.
+    /// Returns the colours that parents inherit from a commit with these colours.
     inherited: fn(Colours) -> Colours,
 }
 
@@ -337,7 +337,7 @@ pub(crate) struct GraphCommit {
     pub colours: Colours,
     /// Commit time, in seconds since 1970.
     pub committed: i64,
-    /// Whether a shallow clone is cut off here.
+    /// True if a shallow clone is cut off here.
     pub is_cut_off: bool,
     parents: Parents,
 }
@@ -364,7 +364,7 @@ impl GraphCommit {
 }
 
 impl<'r> CommitGraph<'r> {
-    /// Returns an empty graph. `inherited` tells which colours the parents of a commit get.
+    /// Returns an empty graph. `inherited` returns the colours that the parents of a commit get.
     pub(crate) fn new(repository: &'r Repository, inherited: fn(Colours) -> Colours) -> Self {
         let (commits, numbers, waiting) = (Vec::new(), HashMap::new(), BinaryHeap::new());
         Self { repository, commits, numbers, waiting, settling: 0, unsettled: 0, inherited }
@@ -415,7 +415,7 @@ impl<'r> CommitGraph<'r> {
         }
     }
 
-    /// Expands waiting commits until all that still wait have these colours, or `is_enough`.
+    /// Expands waiting commits until all that still wait have these colours, or until `is_enough` holds.
     pub(crate) fn run_until(
         &mut self,
         settling: Colours,

@@ -19,25 +19,25 @@ use crate::git::objects::git_file;
 use crate::git::repository::handle::Repository;
 use crate::git::repository::references::Head;
 
-/// How much of a reflog's end is read: well over a thousand moves of the branch.
+/// The number of bytes read at the end of a reflog: well over a thousand moves of the branch.
 const TAIL: u64 = 256 * 1024;
 /// The number of branch moves whose times are kept.
 const MOST_MOVES: usize = 1_000;
-/// How far a file's time may be behind the clock: a tick of the kernel.
+/// The longest time that a file's time may be behind the clock: a tick of the kernel.
 const CLOCK_LAG: Duration = Duration::from_millis(10);
-/// How much of it is read to see the last move.
+/// The number of bytes of a reflog that are read to see the last move.
 const LAST_LINES: u64 = 4 * 1024;
 
 /// Commits that were dropped from the branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DroppedSteps {
-    /// Where the branch was.
+    /// The commit that the branch was at.
     pub had: CommitId,
-    /// Where it was moved to.
+    /// The commit that it was moved to.
     pub has: CommitId,
-    /// The commits that HEAD lacks because of that, oldest first. All are aof's own.
+    /// The commits that HEAD lacks because of that, oldest first. All were made by aof.
     pub steps: Vec<LogEntry>,
-    /// Whether HEAD has some of the dropped commits again, for example cherry-picked.
+    /// True if HEAD has some of the dropped commits again, for example cherry-picked.
     pub partial: bool,
 }
 
@@ -125,7 +125,7 @@ impl Repository {
         Ok(steps.into_iter().filter(|step| !is_back(step)).collect())
     }
 
-    /// Keeps when the branch came to its commits, by the last move: git gave its file the name then.
+    /// Records the time when the branch moved to these commits: that of its last move, when git renamed its file.
     pub(crate) fn note_move(&self, head: &Head, commits: impl IntoIterator<Item = CommitId>) {
         let found = fs::metadata(self.reference_path(&head.reference));
         let found = found.or_else(|_| fs::metadata(self.reflog_place(head)));
@@ -144,18 +144,18 @@ impl Repository {
         }
     }
 
-    /// Returns when the branch came to that commit, if that was kept.
+    /// Returns the time when the branch moved to that commit, if it was recorded.
     fn moved_to(&self, commit: CommitId) -> Option<Timestamp> {
         let moves = self.history().moves.borrow();
         moves.iter().rev().find(|(known, _)| *known == commit).map(|(_, at)| *at)
     }
 
-    /// Returns whether the branch may have come to HEAD's commit after that moment.
+    /// Returns whether the branch may have moved to HEAD's commit after that moment.
     pub fn has_moved_since(&self, head: &Head, moment: Timestamp) -> bool {
         head.commit.and_then(|commit| self.moved_to(commit)).is_none_or(|at| at > moment)
     }
 
-    /// Returns the commit that the branch had at that moment, as far as the times of its moves tell; `None` if its reflog does not reach
+    /// Returns the commit that the branch was at at that moment, by the known times of its moves; `None` if its reflog does not reach
     /// back that far.
     pub fn commit_at(&self, head: &Head, moment: Timestamp) -> Result<Option<CommitId>, GitError> {
         let moved = |line: &str| -> Option<(CommitId, CommitId, i64)> {
@@ -164,7 +164,7 @@ impl Repository {
             let (from, to) = (ids.next()?.parse().ok()?, ids.next()?.parse().ok()?);
             Some((from, to, who.rsplit(' ').nth(1)?.parse().ok()?))
         };
-        // A move whose own time was not kept came after the second of its line, and after the file of its commit.
+        // A move without a recorded time was made after the second in its line, and after the file of its commit.
         let second = moment.saturating_add(CLOCK_LAG).map_or(i64::MAX, Timestamp::as_second);
         let is_later = |to: CommitId, at: i64| match self.moved_to(to) {
             Some(at) => at > moment,
@@ -183,16 +183,16 @@ impl Repository {
         Ok(before)
     }
 
-    /// Returns whether such a race made the last move of the branch.
+    /// Returns whether the last move of the branch was made by such a race, in which git drops commits made meanwhile.
     pub fn was_just_overtaken(&self, head: &Head) -> Result<bool, GitError> {
         let tail = reflog_end(&self.reflog_place(head), LAST_LINES)?;
-        // Git writes a line also where the branch stays.
+        // Git also writes a line if the branch does not move.
         let is_move = |line: &&str| line.split(' ').next() != line.split(' ').nth(1);
         Ok(tail.lines().rev().find(is_move).is_some_and(|last| !overtaken(last).is_empty()))
     }
 
-    /// Returns the commit that HEAD had when git had already read it to create a new branch from it, and aof committed. By HEAD's reflog,
-    /// each move begins where the one before has ended.
+    /// Returns the commit that HEAD had if aof committed after git had read HEAD to create a new branch from it. In HEAD's reflog, each
+    /// move begins at the end of the one before.
     pub fn overtaken_switch(&self, head: CommitId) -> Result<Option<CommitId>, GitError> {
         let tail = reflog_end(&self.git_dir().join("logs/HEAD"), LAST_LINES)?;
         let ids = |line: &str| {
@@ -233,7 +233,7 @@ fn trailers_of(entry: &LogEntry) -> Vec<trailers::Trailer> {
     trailers::parse(&entry.message)
 }
 
-/// Returns the moves (from, to) in a reflog that such a race can have made.
+/// Returns the moves (from, to) in a reflog that a race of git with aof's commits can have made.
 fn overtaken(reflog: &str) -> Vec<(CommitId, CommitId)> {
     let moves = reflog.lines().filter_map(|line| {
         let (who, what) = line.split_once('\t')?;
@@ -249,18 +249,18 @@ fn overtaken(reflog: &str) -> Vec<(CommitId, CommitId)> {
     moves.collect()
 }
 
-/// How the subject of a commit of companion edits ends. Such a commit has no trailers, since it does not change the task itself.
+/// The end of the subject of a commit of companion edits. Such a commit has no trailers, since it does not change the task itself.
 pub(crate) const COMPANIONS_EDITED: &str = ": companions edited by hand";
 /// The trailer that names the task in aof's commits.
 const OF_A_TASK: &str = "Aof-Task";
-/// How reflog messages of a sync begin.
+/// The beginning of reflog messages of a sync.
 pub(crate) const SYNCED: &str = "sync: ";
-/// How many lines of the reflog are read.
+/// The number of lines of the reflog that are read.
 const LINES: usize = 1_000;
 
 impl Repository {
-    /// Returns whether this is a committed version of a file of the project, and all changes to the file since are aof's or came
-    /// by a sync.
+    /// Returns whether this is a committed version of a file of the project, and all changes to the file since were made by aof or a
+    /// sync.
     pub fn is_old_version(
         &self,
         head: CommitId,
@@ -289,7 +289,7 @@ impl Repository {
         Ok(false)
     }
 
-    /// Returns whether a sync brought that commit in. Without a reflog this is `false`.
+    /// Returns whether a sync brought that commit in. Returns `false` without a reflog.
     fn came_by_sync(&self, commit: CommitId) -> Result<bool, GitError> {
         let Ok(log) = self.git().reflog("HEAD") else { return Ok(false) };
         let prefix = format!("commit: {SYNCED}");
@@ -344,7 +344,7 @@ mod tests {
         ] {
             assert_eq!(overtaken(&line(&one, &two, what)), [], "{what}");
         }
-        // Where the tail begins in the middle of a line, and what is no line at all.
+        // A tail may begin in the middle of a line, or have lines that are not reflog lines.
         let whole = line(&one, &two, "reset: moving to HEAD");
         assert_eq!(overtaken(&format!("{}x\n\n{whole}", &whole[10..])), ids);
     }

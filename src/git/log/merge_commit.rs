@@ -1,5 +1,5 @@
-//! Merges of two histories: what the unshared commits change, and the merge commit, made in memory from one side's tree and a few
-//! files. Reads no index and no worktree, and moves no branch.
+//! Merges of two histories: the changes of the unshared commits, and the merge commit, made in memory from one side's tree and a
+//! few files. Reads no index and no worktree, and moves no branch.
 //!
 //! Paths are relative to the worktree here, not to the project: a repository may have several projects.
 
@@ -19,10 +19,10 @@ use crate::git::signing::Signers;
 /// The file that makes a folder a project.
 const PROJECT_FILE: &str = "project.yaml";
 
-/// What the commits change that a remote does not have.
+/// The changes of the commits that a remote does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unshared {
-    /// How many commits there are.
+    /// The number of commits.
     pub commits: usize,
     /// The folders of the projects whose tasks they change; `""` is the worktree's own.
     pub projects: BTreeSet<String>,
@@ -46,7 +46,7 @@ pub struct MergeDraft {
 }
 
 impl Repository {
-    /// Returns what the commits in `known..head` change. A merge counts only for files that differ from all of its parents.
+    /// Returns the changes of the commits in `known..head`. A merge counts only for files that differ from all of its parents.
     pub fn unshared(&self, known: Option<CommitId>, head: CommitId) -> Result<Unshared, GitError> {
         let reach = self.commits_between(known.as_slice(), head)?;
         let commits = reach.commits.len() + reach.ends.len();
@@ -112,7 +112,7 @@ impl Repository {
     }
 
     /// Returns changes of a file's kind or executable bit below a folder of the project between two commits, each with the reason
-    /// why git has to merge it. Those that `unless_of` has too are left out.
+    /// why git must merge it. Changes that `unless_of` has too are left out.
     pub fn changed_kinds(
         &self,
         folder: &str,
@@ -155,8 +155,8 @@ impl Repository {
         }
     }
 
-    /// Returns the first commit's tree with these files in it, and the new objects. A file that is new to it takes the other's
-    /// executable bit.
+    /// Returns the first commit's tree with these files in it, and the new objects. A new file takes its executable bit from the
+    /// other commit.
     fn merged_tree(
         &self,
         [ours, theirs]: [CommitId; 2],
@@ -196,7 +196,7 @@ impl Repository {
     }
 }
 
-/// Returns why a change is more than one of content; `None` if it is not. A new file's mode does not count.
+/// Returns the reason why a change is more than one of content; `None` if it is not. A new file's mode does not count.
 fn more_than_content(before: Option<Leaf>, after: Option<Leaf>) -> Option<&'static str> {
     let modes = || [before, after].into_iter().flatten().map(|leaf| leaf.mode);
     if modes().any(|mode| mode == MODE_SUBMODULE) {
@@ -209,7 +209,7 @@ fn more_than_content(before: Option<Leaf>, after: Option<Leaf>) -> Option<&'stat
     was_otherwise.then_some("whether it can be run was changed, which is git's to merge")
 }
 
-/// How git replays a commit.
+/// The way in which git replays a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Replay {
     Rebase,
@@ -257,8 +257,8 @@ impl Repository {
         })
     }
 
-    /// Returns the commit that git stopped at while replaying it, and how. A rebase that stopped after committing is at none:
-    /// `MERGE_MSG` exists only before the commit.
+    /// Returns the commit that git stopped at while replaying it, and the way of replaying. A rebase that stopped after
+    /// committing has none: `MERGE_MSG` exists only before the commit.
     fn stopped_at(&self) -> Option<(CommitId, Replay)> {
         let git_dir = self.git_dir();
         let commit =

@@ -27,7 +27,7 @@ pub(crate) struct NotATrailer {
 }
 
 impl Trailer {
-    /// Checks a key and a value. A value comes back exactly as given, so one with blanks at its ends is refused too.
+    /// Checks a key and a value. A value must be read back exactly as given, so one with blanks at its ends is refused too.
     pub(crate) fn new(key: &str, value: &str) -> Result<Self, NotATrailer> {
         let (key, value) = (key.to_owned(), value.to_owned());
         let printable = !value.is_empty()
@@ -75,7 +75,7 @@ pub(crate) fn message(subject: &str, body: &str, trailers: &[Trailer]) -> String
     message
 }
 
-/// Reads the trailers of a message, as git does: those of its last paragraph, comments aside.
+/// Reads the trailers of a message, as git does: those of its last paragraph, without comments.
 pub(crate) fn parse(message: &str) -> Vec<Trailer> {
     let mut trailers: Vec<(String, String)> = Vec::new();
     for line in Block::of(message).lines {
@@ -100,8 +100,8 @@ pub(crate) fn text_above(message: &str) -> &str {
     Block::of(message).above
 }
 
-/// The last paragraph of a message, if it is not the first one and consists of trailers. With a line that only git writes, a
-/// quarter of trailers is enough, as for git. Comments are ignored: git leaves the list of conflicts there.
+/// The last paragraph of a message, if it is not the first one and consists of trailers. If a line is one that only git
+/// writes, a quarter of trailers is enough, as for git. Comments are ignored: git leaves the list of conflicts there.
 struct Block<'m> {
     above: &'m str,
     lines: Vec<&'m str>,
@@ -237,7 +237,7 @@ mod tests {
         ]
     }
 
-    /// What git itself reads from a message.
+    /// Returns the trailers that git itself reads from a message.
     fn git_reads(message: &str) -> String {
         let mut git = Command::new("git")
             .args(["interpret-trailers", "--parse"])
@@ -339,7 +339,7 @@ mod tests {
         }
     }
 
-    /// Unicode at large, and the pieces that git looks for.
+    /// Arbitrary Unicode, and the pieces that git looks for.
     fn hostile() -> impl Strategy<Value = String> {
         let piece = prop_oneof![
             4 => any::<String>(),

@@ -1,4 +1,4 @@
-//! How two commits differ. Reads no worktree; folders with equal tree ids are skipped.
+//! The differences of two commits. Reads no worktree; folders with equal tree ids are skipped.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,18 +9,18 @@ use crate::git::id::{CommitId, ObjectId};
 use crate::git::objects::tree::{Leaf, MODE_SUBMODULE, text};
 use crate::git::repository::handle::Repository;
 
-/// How a file of the project changed between a commit and its first parent.
+/// The change of a file of the project between a commit and its first parent.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ChangedFile {
     /// Relative to the project.
     pub path: String,
-    /// `None`: the commit adds the file.
+    /// `None` if the commit adds the file.
     pub before: Option<ObjectId>,
-    /// `None`: the commit deletes the file.
+    /// `None` if the commit deletes the file.
     pub after: Option<ObjectId>,
 }
 
-/// What two commits have at a path.
+/// The entries that two commits have at a path.
 pub(crate) type BeforeAfter = (Option<Leaf>, Option<Leaf>);
 /// All differences of two commits, by path in the worktree; a path need not be UTF-8.
 pub(crate) type Changes = BTreeMap<Vec<u8>, BeforeAfter>;

@@ -1,6 +1,7 @@
 //! Reading history: commits newest first, all of them or those that touched given paths. Reads no worktree.
 //!
-//! Two commits are compared by the object ids at the given paths, so a walk reads a few trees a commit, whatever else changed.
+//! Two commits are compared by the object ids at the given paths, so a walk reads a few trees per commit, whatever else
+//! changed.
 
 use std::borrow::Cow;
 use std::collections::{BinaryHeap, HashMap, HashSet};
@@ -16,7 +17,7 @@ use crate::git::objects::loose::ObjectKind;
 use crate::git::objects::tree::Leaf;
 use crate::git::repository::handle::Repository;
 
-/// How many changes of a file are searched for an old version.
+/// The number of changes of a file that are searched for an old version.
 pub(crate) const LOOK_BACK: usize = 100;
 
 /// Commits, newest first; a commit never comes before one of its children unless a clock was wrong.
@@ -54,7 +55,7 @@ impl Repository {
         Ok(false)
     }
 
-    /// Returns the same for the bytes of a worktree's file, whose line ends git may have converted.
+    /// Returns whether [`Self::has_had`] holds for the bytes of a worktree's file, whose line ends git may have converted.
     pub fn has_had_text(&self, from: CommitId, path: &str, bytes: &[u8]) -> Result<bool, GitError> {
         if self.has_had(from, path, self.hash_blob(bytes))? {
             return Ok(true);
@@ -65,7 +66,7 @@ impl Repository {
         }
     }
 
-    /// Returns the first-parent history up to this commit, oldest first, as far as it goes here.
+    /// Returns the first-parent history up to this commit, oldest first, as far as this clone has it.
     pub fn line_to(&self, head: CommitId) -> Result<Vec<CommitId>, GitError> {
         let mut line = vec![head];
         let mut at = self.links(head)?;
@@ -127,7 +128,7 @@ impl<'r> Log<'r> {
         Ok(())
     }
 
-    /// Walks on to the next commit that changed one of the paths.
+    /// Returns the next commit that changed one of the paths.
     fn advance(&mut self) -> Result<Option<CommitId>, GitError> {
         while let Some((_, _, id)) = self.waiting.pop() {
             let links = self.repository.links(id)?;
@@ -167,7 +168,7 @@ impl<'r> Log<'r> {
         Ok(None)
     }
 
-    /// A shallow clone ends at commits whose parents it does not have.
+    /// Returns the parents that this clone has. A shallow clone ends at commits whose parents it lacks.
     fn parents_in_reach(&self, links: &Links) -> Vec<CommitId> {
         let is_here = |parent: &CommitId| !self.shallow || self.repository.has_commit(*parent);
         links.parents.iter().copied().filter(is_here).collect()
@@ -232,7 +233,7 @@ impl Repository {
         Ok(None)
     }
 
-    /// Returns the commit that an object is, or that it is a tag of; else `None`.
+    /// Returns the commit that an object is or tags; otherwise `None`.
     pub fn commit_behind(&self, id: ObjectId) -> Result<Option<CommitId>, GitError> {
         self.peeled(id)
     }
@@ -241,7 +242,7 @@ impl Repository {
     pub fn named_commits(&self) -> Result<Vec<CommitId>, GitError> {
         let mut commits = Vec::new();
         for object in self.references_below("refs/")? {
-            // One that is broken names nothing.
+            // A broken reference names nothing.
             commits.extend(self.peeled(object).unwrap_or_default());
         }
         commits.sort();

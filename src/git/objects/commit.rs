@@ -23,7 +23,7 @@ pub struct LogEntry {
 pub(crate) struct Links {
     pub tree: ObjectId,
     pub parents: Vec<CommitId>,
-    /// When it was committed, in seconds.
+    /// The commit time, in seconds.
     pub committed: i64,
 }
 
@@ -217,7 +217,8 @@ impl Person {
     }
 }
 
-/// Drops what git drops: brackets and control characters anywhere, and "crud" at the ends.
+/// Drops the characters that git drops: brackets and control characters anywhere, and "crud" at the
+/// ends.
 pub(crate) fn clean(text: &str) -> String {
     let inner: String =
         text.chars().filter(|c| !c.is_control() && !matches!(c, '<' | '>')).collect();

@@ -1,4 +1,4 @@
-//! Reads files below `.git` without blocking: opening a pipe in the place of one would block for ever.
+//! Reads files below `.git` without blocking: opening a pipe in place of a file would block for ever.
 
 use std::fs::{File, FileType};
 use std::io;

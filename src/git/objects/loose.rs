@@ -1,4 +1,4 @@
-//! Objects in memory, and writing them durably into `objects/` as loose files or a pack. Never overwrites or removes one.
+//! Objects in memory, written durably into `objects/` as loose files or a pack. Never overwrites or removes an object.
 //!
 //! libgit2 syncs nothing unless a process-wide switch says so, hence this writer. Order, so that a power cut leaves
 //! either no name or a whole file behind it: write every temp file (`stage_..`), sync every temp file, rename all
@@ -20,7 +20,7 @@ use crate::git::id::ObjectId;
 use crate::system::disk::{SyncPart, Unsynced};
 use crate::system::{crash_points, disk};
 
-/// How often the folder of an object is made if `git gc` removes it.
+/// The number of attempts to create the folder of an object if `git gc` removes it.
 const FOLDER_ATTEMPTS: usize = 20;
 
 /// The kinds of object.
@@ -90,7 +90,7 @@ pub(crate) fn place_in(objects: &Path, id: ObjectId) -> PathBuf {
 #[derive(Debug)]
 pub(crate) struct ObjectFolder {
     path: PathBuf,
-    /// Mode for new folders: that of `objects/` itself, so that `core.sharedRepository` carries on.
+    /// The mode for new folders: that of `objects/` itself, as `core.sharedRepository` requires.
     mode: u32,
 }
 
@@ -104,7 +104,7 @@ impl ObjectFolder {
         &self.path
     }
 
-    /// Mode for new object files: read-only, for whomever the folder lets in.
+    /// Returns the mode for new object files: read-only, for those whom the folder lets in.
     pub(crate) const fn file_mode(&self) -> u32 {
         self.mode & 0o444
     }
@@ -132,7 +132,7 @@ impl ObjectFolder {
     pub(crate) fn name_staged(&self, staged: &mut StagedObjects) -> Result<(), GitError> {
         for (temp, place) in staged.unnamed() {
             let mut named = fs::rename(&temp.path, &*place);
-            // A `git gc` beside us removes folders that are empty, also the one that was just made.
+            // A concurrent `git gc` removes empty folders, also the one that was just created.
             for _ in 0..FOLDER_ATTEMPTS {
                 if !named.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
                     break;
@@ -154,16 +154,16 @@ impl ObjectFolder {
         place_in(&self.path, id)
     }
 
-    /// Returns when the loose file of that object was written, if there is one.
+    /// Returns the time when the loose file of that object was written, if there is one.
     pub(crate) fn written(&self, id: ObjectId) -> Option<Timestamp> {
         Timestamp::try_from(fs::metadata(self.place(id)).ok()?.modified().ok()?).ok()
     }
 
-    /// Creates a folder unless it is there.
+    /// Creates a folder unless it exists.
     fn create_folder(&self, folder: &Path) -> Result<(), GitError> {
         match fs::create_dir(folder) {
             Ok(()) => match fs::set_permissions(folder, fs::Permissions::from_mode(self.mode)) {
-                // A `git gc` was faster: the next attempt makes it again.
+                // A `git gc` was faster: the next attempt creates the folder again.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
                 opened => opened.at("open up", folder),
             },
@@ -185,7 +185,7 @@ pub(crate) struct StagedObjects {
     pub files: Vec<(Temp, PathBuf)>,
     /// The paths of loose objects that existed already.
     pub kept: Vec<PathBuf>,
-    /// The folder whose names have to be synced, if any.
+    /// The folder whose names must be synced, if any.
     pub shared: Option<PathBuf>,
 }
 
@@ -222,18 +222,18 @@ impl Temp {
         Ok(temp)
     }
 
-    /// Creates such a file with this mode, as far as the umask allows it.
+    /// Creates `PREFIX_RANDOM` in a folder with this mode, as far as the umask allows it.
     pub(crate) fn create_new(folder: &Path, prefix: &str, mode: u32) -> Result<Self, GitError> {
         let path = folder.join(format!("{prefix}_{}", nonce()?));
         let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&path);
-        // The error names the folder: the random name would tell nothing.
+        // The error names the folder: the random name would not help.
         let file = file.at("write in", folder)?;
         Ok(Self { path, file, named: false })
     }
 
     /// Writes the file's bytes, and starts writing them back to the disk, so that syncing several files waits about once.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> Result<(), GitError> {
-        // As before, the error names the folder.
+        // The error names the folder, as in `create_new`.
         self.file.write_all(bytes).at("write in", self.path.parent().unwrap_or(&self.path))?;
         disk::start(&self.file);
         Ok(())
@@ -271,7 +271,7 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<(), GitError> {
     sync_files(vec![unsynced_folder(folder)?])
 }
 
-/// Returns a folder whose names are still to be synced.
+/// Returns a folder whose names are not synced yet.
 pub(crate) fn unsynced_folder(folder: &Path) -> Result<Unsynced, GitError> {
     File::open(folder)
         .and_then(|open| Unsynced::new(&open, folder, SyncPart::Names))
@@ -280,7 +280,7 @@ pub(crate) fn unsynced_folder(folder: &Path) -> Result<Unsynced, GitError> {
 
 /// Returns whether the loose file exists, and updates its time so that a concurrent `git prune` keeps it.
 ///
-/// An empty file does not count: a power cut leaves one of an object that was never synced.
+/// An empty file does not count: a power cut leaves one for an object that was never synced.
 fn freshen(place: &Path) -> bool {
     fs::metadata(place).is_ok_and(|found| found.len() > 0)
         && rustix::fs::utimensat(
@@ -330,7 +330,7 @@ impl Deflater {
     }
 }
 
-/// One final block, stored.
+/// Returns one final block, stored without compression.
 fn stored(bytes: &[u8]) -> Vec<u8> {
     let length = u16::try_from(bytes.len()).expect("shorter than 64 KiB");
     let mut stream = Vec::with_capacity(bytes.len() + AROUND);
@@ -345,7 +345,7 @@ fn stored(bytes: &[u8]) -> Vec<u8> {
 fn adler32(bytes: &[u8]) -> u32 {
     const BASE: u32 = 65_521;
     let (mut low, mut high) = (1, 0);
-    // As many as can be added before the sums overflow 32 bits.
+    // The most bytes that can be added before the sums overflow 32 bits.
     for part in bytes.chunks(5552) {
         for byte in part {
             low += u32::from(*byte);
@@ -360,7 +360,7 @@ fn adler32(bytes: &[u8]) -> u32 {
 const PACK_VERSION: u32 = 2;
 const INDEX_MAGIC: [u8; 8] = *b"\xfftOc\0\0\0\x02";
 
-/// Where an object lies in the pack.
+/// The position of an object in the pack.
 struct PackEntry {
     id: ObjectId,
     crc: u32,
@@ -387,7 +387,7 @@ impl ObjectFolder {
     }
 }
 
-/// Returns the pack's bytes and where in it each object lies.
+/// Returns the pack's bytes and the position of each object in it.
 fn pack(objects: &[Object]) -> io::Result<(Vec<u8>, Vec<PackEntry>)> {
     let too_much = |_| io::Error::other("more than 2 GiB in one pack");
     let mut pack = Vec::from(*b"PACK");
@@ -409,7 +409,7 @@ fn pack(objects: &[Object]) -> io::Result<(Vec<u8>, Vec<PackEntry>)> {
     Ok((pack, entries))
 }
 
-/// The kind and the inflated size: 4 bits of size beside the kind, then 7 a byte.
+/// Writes the kind and the inflated size: 4 bits of size beside the kind, then 7 per byte.
 fn write_header(pack: &mut Vec<u8>, object: &Object) {
     let kind: u8 = match object.kind {
         ObjectKind::Commit => 1,

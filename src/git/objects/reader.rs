@@ -1,8 +1,7 @@
-//! Objects read by their names. Loose files are read here, since libgit2 waits for ever for the rest of one that ends too early; packs are
-//! read by libgit2. Writes nothing.
+//! Objects read by their names. Loose files are read here, since libgit2 waits for ever for the rest of a truncated one; libgit2 reads
+//! packs. Writes nothing.
 //!
-//! An object counts only if its bytes have the name that was asked for. A name stands for the same bytes for ever, so what was read need
-//! never be read again.
+//! An object counts only if its bytes have the requested name. A name means the same bytes for ever, so an object is never read twice.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -23,42 +22,42 @@ use super::loose::{ObjectFolder, ObjectKind, name, place_in};
 use crate::git::error::{During, GitError};
 use crate::git::id::ObjectId;
 
-/// Half of the room for objects that were read, in bytes; one flat folder of 100,000 tasks is 3.5 MB.
+/// Half of the size of the object cache, in bytes; one flat folder of 100,000 tasks is 3.5 MB.
 const ROOM: usize = 4 << 20;
 
-/// More than a small file has, so that one read tells that it has ended.
+/// Larger than a small file, so that one read shows its end.
 const SMALL: usize = 8 << 10;
 
-/// After so many loose objects were looked for in a folder and missed, the folder is listed.
+/// The number of missing loose objects in a folder after which the folder is listed.
 const MISSES: usize = 4;
 
-/// How long a listing counts as current. An object that is written meanwhile is still found: libgit2 looks for it again.
+/// The time for which a listing counts as current. An object written meanwhile is still found: libgit2 looks for it again.
 const FRESH: Duration = Duration::from_millis(100);
 
 /// An object's kind and its bytes.
 pub(crate) type Inflated = (ObjectKind, Arc<[u8]>);
 
-/// Objects that were read lately, and where objects are.
+/// Objects that were read recently, and the folders that objects are in.
 #[derive(Default)]
 pub(crate) struct ObjectCache(RefCell<CacheState>);
 
 #[derive(Default)]
 struct CacheState {
     cache: Cache,
-    /// The repository's own `objects` folder, and those that it borrows from, once they were looked for.
+    /// The repository's own `objects` folder and those that it borrows from, once they have been looked for.
     folders: Option<ObjectFolders>,
     loose: LooseFolders,
     packs: CheckedPacks,
 }
 
-/// When the folders of packs were changed last, as of when libgit2 was found to be able to open them.
+/// The modification times that the folders of packs had when libgit2 was last found to be able to open the packs.
 #[derive(Default)]
 struct CheckedPacks {
     looked: Option<Instant>,
     changed: Vec<Option<SystemTime>>,
 }
 
-/// What loose files there are in the folders in which many were missed: a walk through packed history looks for each object.
+/// The loose files in folders where many were missing: a walk through packed history looks for each object.
 #[derive(Default)]
 struct LooseFolders(HashMap<PathBuf, LooseFolder>);
 
@@ -69,7 +68,7 @@ struct LooseFolder {
 }
 
 impl LooseFolders {
-    /// Returns false for a file that is not there.
+    /// Returns `false` if a file is known to be missing.
     fn may_have(&mut self, file: &Path) -> bool {
         let (Some(path), Some(name)) = (file.parent(), file.file_name()) else { return true };
         let Some(folder) = self.0.get_mut(path).filter(|folder| folder.misses >= MISSES) else {
@@ -84,7 +83,7 @@ impl LooseFolders {
         }
     }
 
-    /// Notes that a file is not there.
+    /// Notes that a file is missing.
     fn miss(&mut self, file: &Path) {
         let folder = file.parent().unwrap_or(file);
         match self.0.get_mut(folder) {
@@ -94,7 +93,7 @@ impl LooseFolders {
     }
 }
 
-/// Lists a folder; one that is not there is empty.
+/// Lists a folder; a missing one counts as empty.
 fn list(folder: &Path) -> io::Result<HashSet<OsString>> {
     match fs::read_dir(folder) {
         Ok(entries) => entries.map(|entry| Ok(entry?.file_name())).collect(),
@@ -103,12 +102,12 @@ fn list(folder: &Path) -> io::Result<HashSet<OsString>> {
     }
 }
 
-/// Objects in two halves: what is asked for moves to the newer one, and the older one is dropped as a whole.
+/// Objects in two halves: a requested object moves to the newer one, and the older one is dropped as a whole.
 #[derive(Default)]
 struct Cache {
     newer: HashMap<ObjectId, Inflated>,
     older: HashMap<ObjectId, Inflated>,
-    /// How many bytes the newer half holds.
+    /// The number of bytes in the newer half.
     size: usize,
 }
 
@@ -122,7 +121,7 @@ impl Cache {
         Some(found)
     }
 
-    /// Keeps an object, unless it alone would take all the room.
+    /// Keeps an object, unless it alone would fill the cache.
     fn keep(&mut self, id: ObjectId, object: Inflated) {
         if object.1.len() > ROOM {
             return;
@@ -163,7 +162,7 @@ impl<'r> ObjectReader<'r> {
         Ok(bytes)
     }
 
-    /// Returns an object of whatever kind.
+    /// Returns an object of any kind.
     pub(crate) fn any(self, id: ObjectId) -> Result<Inflated, GitError> {
         self.find("object", id)
     }
@@ -225,7 +224,7 @@ impl<'r> ObjectReader<'r> {
         })
     }
 
-    /// Says whether this is a partial clone, in which git gets objects from the remote when it needs them.
+    /// Returns whether this is a partial clone, in which git fetches objects on demand.
     fn is_partial(self) -> bool {
         let Ok(config) = self.git.config() else { return false };
         let promises = config.entries(Some(r"^remote\..*\.promisor$"));
@@ -242,11 +241,11 @@ impl<'r> ObjectReader<'r> {
     }
 }
 
-/// What a loose file has.
+/// The content of a loose file.
 enum LooseFile {
     Missing,
     Object(Inflated),
-    /// It cannot be read, or is no object.
+    /// The file cannot be read, or is not an object.
     Unreadable,
 }
 
@@ -270,7 +269,7 @@ fn inflate(file: &File) -> Option<Inflated> {
     Some((kind, bytes.into()))
 }
 
-/// Fails where libgit2 would wait for ever for a loose file: it is a pipe, or ends too early, as a power cut leaves one.
+/// Fails if libgit2 would wait for ever for a loose file: it is a pipe, or truncated, as after a power cut.
 fn check_loose(file: &Path) -> Result<(), String> {
     git_file::check(file).map_err(|fault| fault.to_string())?;
     let Ok(file) = git_file::open(file) else { return Ok(()) };
@@ -283,8 +282,8 @@ fn check_loose(file: &Path) -> Result<(), String> {
     }
 }
 
-/// Fails where a pack or its index is damaged: libgit2 would wait for a pipe, and crashes where an index leads behind the end of its pack.
-/// Looks again only where packs came or went.
+/// Fails if a pack or its index is damaged: libgit2 would wait for a pipe, and crashes if an index points beyond the end of its pack.
+/// Checks again only if packs were added or removed.
 fn check_packs(objects: &[PathBuf], checked: &mut CheckedPacks) -> Result<(), (PathBuf, String)> {
     if checked.looked.is_some_and(|looked| looked.elapsed() < FRESH) {
         return Ok(());
@@ -301,25 +300,25 @@ fn check_packs(objects: &[PathBuf], checked: &mut CheckedPacks) -> Result<(), (P
     Ok(())
 }
 
-/// Those that are borrowed from may borrow as well, so often; git follows no further.
+/// The greatest depth of borrowing: a lender may borrow as well; git follows no further.
 const DEEPEST: usize = 5;
-/// No more folders than these are looked into.
+/// The most folders that are read.
 const MOST: usize = 32;
 
-/// The folders that objects are in.
+/// The folders that contain objects.
 pub(crate) struct ObjectFolders {
-    /// The repository's own, and all that it borrows from, the nearest ones first, each once.
+    /// The repository's own folder and all that it borrows from, nearest first, each once.
     pub here: Vec<PathBuf>,
-    /// Those that cannot be looked into.
+    /// The folders that cannot be read.
     pub lost: Vec<UnreadableAlternate>,
 }
 
-/// A folder that cannot be looked into.
+/// An `objects` folder that cannot be read.
 pub(crate) struct UnreadableAlternate {
     pub folder: PathBuf,
-    /// The file that names it.
+    /// The file that names the folder.
     pub named_in: PathBuf,
-    /// What the system says.
+    /// The message of the system.
     pub detail: String,
 }
 
@@ -360,7 +359,7 @@ fn place(objects: &Path) -> PathBuf {
     objects.join("info/alternates")
 }
 
-/// Returns the folders that one names: a line each, from the folder on where it is no whole path.
+/// Returns the folders that an alternates file names, one per line; a relative path starts from the `objects` folder.
 fn named_by(objects: &Path) -> Result<Vec<PathBuf>, GitError> {
     const FIX: &str = "make it a file that can be read, with a folder of objects a line; without it nothing is borrowed, and `git fsck` tells \
                        what is missing then";
@@ -379,14 +378,14 @@ fn named_by(objects: &Path) -> Result<Vec<PathBuf>, GitError> {
 }
 
 const SUM: usize = 20;
-/// A larger index, in bytes, is not hashed: each command opens it, and git itself hashes none either.
+/// The size in bytes above which an index is not hashed: each command opens it, and git itself hashes none either.
 const LARGEST: u64 = 256 << 10;
 
-/// Returns what is wrong with an index, or with its pack as the index has it.
+/// Returns the damaged file, an index or its pack, with the fault; `None` if neither is damaged.
 pub(crate) fn damage(index: &Path) -> Option<(PathBuf, String)> {
     let pack = index.with_extension("pack");
     let sums = match git_file::open(index).and_then(sums) {
-        // `git repack` has just removed it.
+        // `git repack` has just removed the pack.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
         Err(error) => {
             return Some((
@@ -412,7 +411,7 @@ pub(crate) fn damage(index: &Path) -> Option<(PathBuf, String)> {
     }
 }
 
-/// Returns the checksum of the pack, as its index has it; nothing where the index's own is wrong.
+/// Returns the checksum of the pack, as its index has it; `None` if the index's own checksum is wrong.
 fn sums(file: File) -> io::Result<Option<[u8; SUM]>> {
     let (of_pack, own) = (end(&file, 2)?, end(&file, 1)?);
     let mut hash = Sha1::new();

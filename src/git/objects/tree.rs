@@ -31,7 +31,7 @@ pub(crate) struct Leaf {
 pub(crate) struct TreeEdit<'a> {
     pub path: &'a str,
     pub blob: Option<ObjectId>,
-    /// Whether a new file is executable.
+    /// True if a new file is executable.
     pub is_program: bool,
 }
 
@@ -268,7 +268,7 @@ fn first(path: &str) -> &str {
     path.split_once('/').map_or(path, |(name, _)| name)
 }
 
-/// How many bytes of two trees are compared at once.
+/// The number of bytes of two trees that are compared at once.
 const SPAN: usize = 256;
 
 /// One entry of a raw tree, with its byte range.
@@ -281,7 +281,7 @@ pub(crate) struct TreeEntry<'a> {
 }
 
 impl TreeEntry<'_> {
-    /// Returns whether it is a folder.
+    /// Returns whether the entry is a folder.
     pub(crate) const fn is_tree(&self) -> bool {
         self.mode == MODE_TREE
     }
@@ -310,7 +310,7 @@ pub(crate) fn replace(raw: &mut Vec<u8>, old: Option<Range<usize>>, name: &str, 
     raw.splice(range, bytes);
 }
 
-/// Git sorts a folder as if its name ended in a slash.
+/// Returns the bytes by which git sorts a name: a folder's as if it ended in a slash.
 pub(crate) fn sort_key(name: &[u8], is_tree: bool) -> impl Iterator<Item = u8> + '_ {
     name.iter().copied().chain(is_tree.then_some(b'/'))
 }
@@ -332,7 +332,7 @@ pub(crate) fn same_end(one: &[u8], other: &[u8]) -> usize {
     pairs.take_while(|(a, b)| a == b).map(|(span, _)| span.len()).sum()
 }
 
-/// Returns where the entry ends that begins there: its mode and its name have no NUL.
+/// Returns the end of the entry that begins there: its mode and its name have no NUL.
 fn entry_end(raw: &[u8], start: usize) -> Option<usize> {
     let end = start + memchr(0, raw.get(start..)?)? + 21;
     (end <= raw.len()).then_some(end)

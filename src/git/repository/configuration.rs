@@ -1,5 +1,5 @@
-//! Git's configuration. libgit2 reads it. Git itself is asked about what libgit2 does not know: includes, whose conditions it knows in
-//! part, and settings in the environment.
+//! Git's configuration. libgit2 reads it. Git itself is asked about everything that libgit2 lacks: settings in the environment, and
+//! includes, whose conditions libgit2 knows only in part.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -13,7 +13,7 @@ use git2::Config;
 use crate::git::command;
 use crate::git::error::{During, GitError};
 
-/// A file's inode, size and time of change; `None` without a file.
+/// A file's inode, size and change time; `None` without a file.
 type FileStamp = Option<(u64, u64, i64, i64)>;
 
 /// The folders of a repository whose configuration is read.
@@ -22,7 +22,7 @@ pub(crate) struct ConfigFolders<'r> {
     pub git_dir: &'r Path,
     pub common_dir: &'r Path,
     pub worktree_root: &'r Path,
-    /// Whether libgit2 ignores the variables that name files of configuration.
+    /// True if libgit2 ignores the variables that name configuration files.
     pub ignores_variables: bool,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct ConfigFolders<'r> {
 pub(crate) struct GitConfig {
     /// Names and values, the strongest last. A name without `=`, or with a value that is not UTF-8, has no value.
     entries: Vec<(String, Option<String>)>,
-    /// The files that git's answer depends on; `None` if libgit2 read them.
+    /// The files that git's answer depends on; `None` if libgit2 read the configuration.
     files: Option<Vec<(PathBuf, FileStamp)>>,
 }
 
@@ -56,7 +56,7 @@ impl GitConfig {
         Ok(Self { entries, files: None })
     }
 
-    /// Has git read its configuration.
+    /// Makes git read its configuration.
     fn ask(place: Option<ConfigFolders<'_>>) -> Result<Self, GitError> {
         let folder = place.map_or(Path::new("."), |place| place.worktree_root);
         let mut git = command::users_git(folder);
@@ -109,7 +109,7 @@ impl GitConfig {
         self.last_text(&[name])
     }
 
-    /// Returns the value of the setting among these that comes last.
+    /// Returns the value of the last one of these settings.
     pub(crate) fn last_text(&self, names: &[&str]) -> Option<&str> {
         self.last(names)?.as_deref()
     }
@@ -123,7 +123,7 @@ impl GitConfig {
         parsed.transpose().during(|| format!("read `{name}` in git's configuration"))
     }
 
-    /// Returns whether there is a setting whose name begins so, but for one.
+    /// Returns whether there is a setting whose name begins with `start`, except `but`.
     pub(crate) fn has_below(&self, start: &str, but: &str) -> bool {
         self.entries.iter().any(|(name, _)| name.starts_with(start) && name != but)
     }
@@ -161,13 +161,13 @@ fn needs_git(place: Option<ConfigFolders<'_>>) -> bool {
     }
     let Some(place) = place else { return false };
     let is_named = is_set("GIT_CONFIG_GLOBAL");
-    // libgit2 reads the file of XDG beside the named one, which git does not.
+    // libgit2 reads the XDG file beside the named one; git does not.
     is_named && Config::find_xdg().is_ok()
         || (is_named || is_set("GIT_CONFIG_SYSTEM") || is_set("GIT_CONFIG_NOSYSTEM"))
             && place.ignores_variables
 }
 
-/// Returns the files that git reads first, whether they exist or not, and HEAD, which `onbranch:` looks at.
+/// Returns the files that git reads first, whether they exist or not, and HEAD, on which `onbranch:` depends.
 fn usual_files(place: Option<ConfigFolders<'_>>) -> BTreeSet<PathBuf> {
     let named = |name: &str| std::env::var_os(name).map(PathBuf::from);
     let below = |name: &str, file: &str| named(name).map(|folder| folder.join(file));
@@ -195,7 +195,7 @@ pub(crate) fn reading() -> String {
 }
 
 impl ConfigFolders<'_> {
-    /// Returns the git directory by the path that the user came by: git matches `gitdir:` with it too.
+    /// Returns the git directory by the path that the user used: git matches `gitdir:` with it too.
     fn git_dir_as_named(self) -> PathBuf {
         let named = std::env::var_os("PWD").map(PathBuf::from).filter(|named| {
             let is_root = |folder: &Path| {

@@ -85,7 +85,7 @@ fn is_program(file: &Path) -> bool {
     fs::metadata(file).is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
 }
 
-/// Which of a commit's two people is meant.
+/// One of the two people of a commit.
 #[derive(Debug, Clone, Copy)]
 enum PersonRole {
     Author,
@@ -98,7 +98,7 @@ impl Repository {
         self.person(PersonRole::Committer)
     }
 
-    /// Returns git's user, as author: the same but for `author.*` and `GIT_AUTHOR_*`.
+    /// Returns git's user, as author, by `author.*` and `GIT_AUTHOR_*` before `user.*`.
     pub fn author_identity(&self) -> Result<Person, GitError> {
         self.person(PersonRole::Author)
     }
@@ -125,7 +125,7 @@ fn person(config: &GitConfig, part: PersonRole) -> Result<Person, GitError> {
         PersonRole::Author => ("author", "GIT_AUTHOR"),
         PersonRole::Committer => ("committer", "GIT_COMMITTER"),
     };
-    // As git: a variable counts even if it is empty, and so does `user.*`; `author.*` and `committer.*` do not.
+    // Like git: a variable counts even if it is empty, and so does `user.*`; `author.*` and `committer.*` do not.
     let find = |field: &str| {
         let of_part = config.text(&format!("{word}.{field}")).filter(|text| !text.is_empty());
         let of_config = of_part.or_else(|| config.text(&format!("user.{field}")));
@@ -149,12 +149,12 @@ fn person(config: &GitConfig, part: PersonRole) -> Result<Person, GitError> {
 const DRIVER: &str = "merge.aof.driver";
 const NAME: &str = "merge.aof.name";
 
-/// Where git looks for hooks.
+/// The folder in which git looks for hooks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hooks {
     /// In the repository's own folder.
     Own(PathBuf),
-    /// Where `core.hooksPath` says.
+    /// In the folder that `core.hooksPath` names.
     Elsewhere(PathBuf),
 }
 
@@ -178,7 +178,7 @@ impl Repository {
         commits
     }
 
-    /// Returns the command that git's configuration names for our driver.
+    /// Returns the command that git's configuration sets for our driver.
     pub fn merge_driver(&self) -> Result<Option<String>, GitError> {
         self.setting(DRIVER)
     }
@@ -203,7 +203,7 @@ impl Repository {
         command::run_git(git, &[]).map(drop)
     }
 
-    /// Returns where git looks for hooks.
+    /// Returns the folder in which git looks for hooks.
     pub fn hooks(&self) -> Result<Hooks, GitError> {
         Ok(match self.setting("core.hooksPath")? {
             Some(path) => Hooks::Elsewhere(self.worktree_root().join(command::expand_home(&path))),

@@ -1,4 +1,4 @@
-//! The repository that a project lies in: found, checked, read. Paths are the project's, with `/`, everywhere.
+//! The repository that contains a project: found, checked, read. Paths are the project's, with `/`, everywhere.
 //!
 //! Ignores `GIT_DIR` and `GIT_INDEX_FILE` in the environment: inside a hook they point at unfinished state.
 
@@ -44,12 +44,12 @@ pub struct Repository {
     pub(crate) enclosing: OnceCell<Option<Box<Repository>>>,
 }
 
-/// What is cached for walking history.
+/// The cache for walks through history.
 #[derive(Default)]
 pub(crate) struct HistoryCache {
     /// The commits at which a shallow clone cuts history off.
     pub shallow_commits: OnceCell<HashSet<CommitId>>,
-    /// When the branch came to these commits, latest last.
+    /// The times when the branch moved to these commits, latest last.
     pub moves: RefCell<VecDeque<(CommitId, Timestamp)>>,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct OwnFolderCheck {
 }
 
 impl Repository {
-    /// Finds the repository that a project folder lies in. Fails for those that cannot be committed to safely.
+    /// Finds the repository that contains a project folder. Fails for those that cannot be committed to safely.
     pub fn discover(project: &Path) -> Result<Self, GitError> {
         let folder = fs::canonicalize(project).at("find", project)?;
         let git = open(&folder)?;
@@ -123,7 +123,7 @@ impl Repository {
         Ok(git.workdir().is_some() && !folder.starts_with(git.path()))
     }
 
-    /// Creates a repository in a folder, on the branch that `init.defaultBranch` names, else on `main`.
+    /// Creates a repository in a folder, on the branch that `init.defaultBranch` names, otherwise on `main`.
     pub fn init(folder: &Path) -> Result<Self, GitError> {
         let config = outside_repositories()?;
         let mut options = git2::RepositoryInitOptions::new();
@@ -140,17 +140,17 @@ impl Repository {
         &self.worktree_root
     }
 
-    /// The project's folder, relative to the worktree's; empty if it is the same.
+    /// Returns the project's folder, relative to the worktree's; empty if it is the same.
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
 
-    /// The folder with this worktree's HEAD and index.
+    /// Returns the folder with this worktree's HEAD and index.
     pub fn git_dir(&self) -> &Path {
         self.git.path()
     }
 
-    /// The folder with objects and branches, shared between linked worktrees.
+    /// Returns the folder with objects and branches, shared between linked worktrees.
     pub fn common_dir(&self) -> &Path {
         self.git.commondir()
     }
@@ -315,7 +315,7 @@ impl Repository {
     }
 }
 
-/// How git can be made to show another history than the stored one.
+/// A way in which git is made to show another history than the stored one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HistoryOverride {
     /// The file `info/grafts`, which names other parents.
@@ -325,7 +325,7 @@ pub enum HistoryOverride {
 }
 
 impl HistoryOverride {
-    /// Returns its name in JSON.
+    /// Returns the word for it in JSON.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Grafts => "grafts",
@@ -353,7 +353,7 @@ impl Repository {
         Ok(self.history().shallow_commits.get_or_init(|| ends))
     }
 
-    /// Returns what makes git show another history here. Aof ignores it.
+    /// Returns the overrides that make git show another history here. Aof ignores them.
     pub fn history_overrides(&self) -> Result<Vec<HistoryOverride>, GitError> {
         let grafts =
             git_file::read_text(&self.common_dir().join("info/grafts")).unwrap_or_default();

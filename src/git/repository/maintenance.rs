@@ -1,4 +1,4 @@
-//! How many files git's objects are in, and git's own maintenance, which packs them.
+//! Counts the files of git's objects, and runs git's own maintenance, which packs them.
 
 use std::fs;
 use std::os::unix::process::CommandExt;
@@ -15,12 +15,12 @@ use crate::git::error::{At, GitError};
 /// Long enough for the largest repository.
 const GC_TIMEOUT: Duration = Duration::from_hours(1);
 
-/// How many files git's objects are in.
+/// The files of git's objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Storage {
-    /// How many loose objects there are.
+    /// The number of loose objects.
     pub loose: usize,
-    /// How many packs there are.
+    /// The number of packs.
     pub packs: usize,
 }
 
@@ -56,13 +56,13 @@ fn count(folder: &Path, wanted: impl Fn(&str) -> bool) -> Result<usize, GitError
     Ok(entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(&wanted)).count())
 }
 
-/// How often maintenance is started at most.
+/// The shortest time between two starts of maintenance.
 const PAUSE: Duration = Duration::from_mins(1);
 
 /// Starts git's maintenance from a shell that closes the streams of the caller and does not wait.
 const START: &str = "git maintenance run --auto --quiet 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- &";
 
-/// Does what git does after a commit, once it is dropped: starts git's maintenance, detached, where git would do some.
+/// Starts git's maintenance when dropped, detached, if git would do some: git does this after a commit.
 pub(crate) struct Maintenance {
     folder: PathBuf,
     objects: PathBuf,
@@ -72,13 +72,14 @@ pub(crate) struct Maintenance {
 }
 
 impl Repository {
-    /// Returns the maintenance that follows a commit; `stamp` is the file that remembers when it last started.
+    /// Returns the maintenance that follows a commit; `stamp` is the file that records when it last started.
     pub(crate) fn maintenance(&self, stamp: PathBuf) -> Option<Maintenance> {
         let (folder, objects) = (self.worktree_root().to_owned(), self.objects().path().to_owned());
         Some(Maintenance { folder, objects, config: self.config().ok()?, stamp })
     }
 
-    /// Returns from how many loose objects and packs on git packs them; `None` if its maintenance is switched off.
+    /// Returns the numbers of loose objects and packs from which git packs them; `None` if its maintenance is switched
+    /// off.
     pub fn packing_limits(&self) -> Result<Option<Storage>, GitError> {
         Ok(self.config()?.packing_limits())
     }
@@ -97,14 +98,14 @@ impl GitConfig {
 }
 
 impl Maintenance {
-    /// Returns whether git would do something. Like git, it takes one folder of loose objects for all 256.
+    /// Returns whether git would do something. Like git, this estimates the loose objects from one of the 256 folders.
     fn is_due(&self) -> bool {
         let age =
             fs::metadata(&self.stamp).ok().and_then(|data| data.modified().ok()?.elapsed().ok());
         if age.is_some_and(|age| age < PAUSE) {
             return false;
         }
-        // With tasks of its own choice, only git knows whether there is something to do.
+        // If the user has chosen the maintenance tasks, only git knows whether there is something to do.
         let is_chosen = self.config.has_below("maintenance.", "maintenance.auto");
         let Some(limits) = self.config.packing_limits() else { return false };
         let is_pack = |name: &str| name.rsplit('.').next() == Some("pack");
@@ -126,7 +127,7 @@ impl Maintenance {
 impl Drop for Maintenance {
     fn drop(&mut self) {
         if self.is_due() {
-            // A commit does not fail because of it, and `aof doctor` reports what stays unpacked.
+            // A commit does not fail because of this, and `aof doctor` reports objects that stay unpacked.
             let _ = self.start();
         }
     }

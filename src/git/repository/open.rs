@@ -1,4 +1,4 @@
-//! Opens a repository with libgit2: which environment variables count, which files may block, and why opening fails.
+//! Opens a repository with libgit2: the environment variables that count, the files that may block, and the reasons for failures.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -40,7 +40,7 @@ fn common_folder(folder: &Path) -> Option<PathBuf> {
 pub(crate) fn open(folder: &Path) -> Result<git2::Repository, GitError> {
     // The reader checks the names of objects itself, and faster.
     git2::opts::strict_hash_verification(false);
-    // With `FROM_ENV`, libgit2 honours `GIT_CONFIG_GLOBAL` and its like, and still searches from the folder given.
+    // With `FROM_ENV`, libgit2 honours `GIT_CONFIG_GLOBAL` and similar variables, and still searches from the folder given.
     let flags = if FOREIGN.iter().any(|name| std::env::var_os(name).is_some()) {
         RepositoryOpenFlags::CROSS_FS
     } else {
@@ -88,12 +88,12 @@ fn hidden(folder: &Path) -> Option<GitError> {
     Some(GitError::Io { action: "look into", path: folder.to_owned(), source: error })
 }
 
-/// Returns whether libgit2 ignores the variables that name files of configuration.
+/// Returns whether libgit2 ignores the variables that name configuration files.
 pub(crate) fn ignores_variables(git: &git2::Repository) -> bool {
     FOREIGN.iter().any(|name| std::env::var_os(name).is_some()) || !is_owned(git)
 }
 
-/// Returns whether this user owns the worktree, what leads to the git directory, and that.
+/// Returns whether this user owns the worktree, the git directory, and any `.git` file that names it.
 fn is_owned(git: &git2::Repository) -> bool {
     let user = rustix::process::geteuid().as_raw();
     let is_own = |path: &Path| fs::symlink_metadata(path).is_ok_and(|data| data.uid() == user);
@@ -101,7 +101,7 @@ fn is_owned(git: &git2::Repository) -> bool {
         && git.workdir().is_none_or(|root| is_own(root) && is_own(&root.join(".git")))
 }
 
-/// Opens a repository of another user if git trusts it, by `safe.directory`. Without an installed git, what libgit2 opened counts.
+/// Opens a repository of another user if git trusts it, by `safe.directory`. Without an installed git, libgit2's answer counts.
 fn trusted(folder: &Path, opened: Option<git2::Repository>) -> Result<git2::Repository, GitError> {
     let root = folder.ancestors().find(|folder| folder.join(".git").exists());
     let mut git = command::users_git(folder);
@@ -167,8 +167,8 @@ pub(crate) fn read_shallow_commits(path: &Path) -> Result<HashSet<CommitId>, Git
     ends.collect()
 }
 
-/// Reads git's configuration outside of any repository. libgit2 honours `GIT_CONFIG_GLOBAL` and the like only when it opens a
-/// repository.
+/// Reads git's configuration outside of any repository. libgit2 honours `GIT_CONFIG_GLOBAL` and similar variables only when it
+/// opens a repository.
 pub(crate) fn outside_repositories() -> Result<GitConfig, GitError> {
     let named = |name: &str| std::env::var_os(name).map(PathBuf::from);
     let is_off = |value: PathBuf| {

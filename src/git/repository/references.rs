@@ -29,7 +29,7 @@ impl Repository {
         self.common_dir().join(reference)
     }
 
-    /// Reads a branch uncached: its own file, else its line in `packed-refs`.
+    /// Reads a branch uncached: its own file, otherwise its line in `packed-refs`.
     pub(crate) fn read_reference(&self, reference: &str) -> Result<Option<CommitId>, GitError> {
         let path = self.reference_path(reference);
         let unreadable = |path: &PathBuf| GitError::Io {
@@ -67,7 +67,7 @@ impl Repository {
             .ok_or_else(|| unreadable(&packed))
     }
 
-    /// Appends one line a commit to the reflogs of the branch and of HEAD, as git does. Like git's, they are not synced.
+    /// Appends one line per commit to the reflogs of the branch and of HEAD, as git does. Like git's, they are not synced.
     pub(crate) fn write_reflogs(
         &self,
         reference: &str,
@@ -119,14 +119,14 @@ impl Repository {
     }
 }
 
-/// The checked-out branch and where it is.
+/// The checked-out branch and its commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
     /// Full name, as `refs/heads/main`.
     pub reference: String,
     /// `None` before the first commit.
     pub commit: Option<CommitId>,
-    /// The length of the branch's reflog. It differs if the branch has moved and come back.
+    /// The length of the branch's reflog. It differs if the branch has moved and moved back.
     pub reflog: u64,
 }
 
@@ -138,7 +138,7 @@ impl Head {
 }
 
 impl Repository {
-    /// Returns the checked-out branch. Fails with `Waiting` during a merge, rebase or the like, and with a detached HEAD.
+    /// Returns the checked-out branch. Fails with `Waiting` during a merge, rebase or similar, and with a detached HEAD.
     pub fn head(&self) -> Result<Head, GitError> {
         if let Some((command, end)) = in_progress(self.git().state()) {
             let name = command.trim_start_matches("git ");
@@ -185,13 +185,13 @@ impl Repository {
         Ok(Head { reference, commit, reflog })
     }
 
-    /// Read it before the branch: a move in between is noticed then.
+    /// Returns the length of a reflog. Read it before the branch, so that a move in between is noticed.
     fn reflog_length(&self, reference: &str) -> u64 {
         let log = self.common_dir().join("logs").join(reference);
         fs::metadata(log).map_or(0, |found| found.len())
     }
 
-    /// Reads HEAD and the branch if both are plain files, as they nearly always are; else returns `None`.
+    /// Reads HEAD and the branch if both are plain files, as they nearly always are; otherwise returns `None`.
     fn plain_branch(&self) -> Option<Head> {
         let text = read_small(&self.git_dir().join("HEAD"))?;
         let reference = text.strip_prefix("ref: ")?.trim_end();

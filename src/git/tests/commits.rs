@@ -253,7 +253,7 @@ fn line_endings_settings_leave_no_file_dirty() {
             let test = TestRepository::with_tasks();
             test.write(path, before);
             test.write(".gitattributes", &format!("{attributes}\n"));
-            // As it is: whatever git converts is converted later.
+            // The blob is added unconverted; git converts it later.
             test.git(&["update-index", "--add", ".gitattributes"]);
             let blob = test.open().git().blob(before.as_bytes()).unwrap().to_string();
             test.git(&["update-index", "--cacheinfo", &format!("100644,{blob},{path}")]);
@@ -261,7 +261,7 @@ fn line_endings_settings_leave_no_file_dirty() {
             test.git(&["config", "core.autocrlf", setting]);
             let base = test.git(&["rev-parse", "HEAD"]);
             for content in contents {
-                // What git itself makes of it.
+                // The blob that git itself makes of the content.
                 test.git(&["reset", "-q", "--hard", base.trim()]);
                 test.write(path, content);
                 test.git(&["add", path]);
@@ -303,7 +303,7 @@ fn a_repository_can_go_to_another_thread() {
     goes::<crate::git::Prepared>();
 }
 
-/// A branch that was on its way from one commit to the other.
+/// A branch in the middle of a move from one commit to the other.
 struct Way {
     test: TestRepository,
     from: String,
@@ -311,7 +311,8 @@ struct Way {
 }
 
 impl Way {
-    /// The later commit has these files; the branch, the index and the worktree are at the earlier one.
+    /// Creates a later commit with these files; the branch, the index and the worktree are at the
+    /// earlier one.
     fn to(files: &[(&str, &str)]) -> Self {
         let test = TestRepository::with_tasks();
         let head = |test: &TestRepository| test.git(&["rev-parse", "HEAD"]).trim().to_owned();
@@ -378,7 +379,7 @@ fn nothing_is_done_of_what_git_has_swept() {
     assert_eq!(swept.finish(), []);
     assert_eq!(swept.head(), swept.from);
     swept.test.assert_clean();
-    // Likewise where it began: that was on a branch which is gone.
+    // The same move, recorded for a branch that no longer exists.
     let (from, to) = (swept.to, swept.from);
     let swept = Way { from, to, test: swept.test };
     swept.test.write("src/x.txt", "mine\n");
@@ -429,7 +430,7 @@ fn what_head_has_is_found_whatever_the_folders_are_called() {
     way.test.assert_clean();
 }
 
-/// Whoever changes the time back has changed the file all the same.
+/// A file whose time is set back is changed all the same.
 #[test]
 fn an_edit_that_looks_like_what_came_is_somebodys() {
     let way = Way::to(&[("src/x.txt", "t\n"), ("src/y.txt", "theirs\n")]);
@@ -448,7 +449,7 @@ fn an_edit_that_looks_like_what_came_is_somebodys() {
     );
 }
 
-/// What goes back is as it was stored; what a filter would have to write is told.
+/// Stored files are restored; files that a filter would need to write are reported.
 #[test]
 fn a_filter_that_hangs_keeps_no_other_file_from_going_back() {
     let way = Way::to(&[("tasks/AOF-aaa.md", "theirs\n"), ("src/x.txt", "theirs\n")]);

@@ -14,7 +14,7 @@ use crate::git::transaction::publish::{Published, RecordLocks};
 use crate::git::{CommitDraft, FileChange, GitError, Locks, Person, Prepared, Repository};
 use crate::system::disk::Unsynced;
 
-/// What `git fsck` may say about a sound repository.
+/// Lines that `git fsck` may print about a sound repository.
 const QUIET: [&str; 3] = ["dangling ", "notice:", "hint:"];
 
 pub(crate) struct TestRepository {
@@ -89,7 +89,7 @@ impl TestRepository {
         fs::rename(temp, path).unwrap();
     }
 
-    /// Runs git in the worktree; it must succeed. Returns what it printed.
+    /// Runs git in the worktree; it must succeed. Returns its output.
     pub(crate) fn git(&self, arguments: &[&str]) -> String {
         self.git_in(&self.root(), arguments)
     }
@@ -100,7 +100,7 @@ impl TestRepository {
         text
     }
 
-    /// Runs git; says whether it succeeded, and what it printed on both streams.
+    /// Runs git; returns whether it succeeded, and its output on both streams.
     pub(crate) fn try_git(&self, folder: &Path, arguments: &[&str]) -> (bool, String) {
         self.clock.set(self.clock.get() + 1);
         let date = format!("{} +0000", self.clock.get());
@@ -122,7 +122,7 @@ impl TestRepository {
         (output.status.success(), text)
     }
 
-    /// Returns what `git status` prints. It refreshes no index, so that later changes in the same tick are still seen.
+    /// Returns the output of `git status`. It refreshes no index, so that later changes in the same tick are still seen.
     pub(crate) fn status(&self) -> String {
         self.git(&["--no-optional-locks", "status", "--porcelain"])
     }
@@ -185,7 +185,7 @@ pub(crate) fn no_intent(_: &Locks) -> io::Result<Vec<Unsynced>> {
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "tests write the list in place")]
-/// Steps 4 to 6 as the operations do them: prepare, write the files, publish, unlink what was deleted.
+/// Performs steps 4 to 6 as the operations do: prepare, write the files, publish, unlink deleted files.
 pub(crate) fn commit(
     test: &TestRepository,
     repository: &Repository,
@@ -195,7 +195,8 @@ pub(crate) fn commit(
     write_and_publish(test, repository, &changes, &prepared)
 }
 
-/// Moves the branch to what was prepared; `intent` is told the locks, `write_files` is called while the index is locked.
+/// Moves the branch to the prepared commits; `intent` receives the locks, `write_files` is called while the index is
+/// locked.
 pub(crate) fn publish(
     repository: &Repository,
     prepared: &Prepared,

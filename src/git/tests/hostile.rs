@@ -182,7 +182,7 @@ fn run(test: &TestRepository, name: &str, variables: &[(&str, &str)]) {
     assert!(output.status.success() && printed.contains("1 passed"), "{printed}");
 }
 
-/// The repository that this process is about, if it was started by `run`.
+/// The repository to test, if this process was started by `run`.
 fn own() -> Option<Repository> {
     Some(Repository::discover(std::env::var_os("AOF_TEST_REPOSITORY")?.as_ref()).unwrap())
 }
@@ -266,7 +266,7 @@ fn an_included_file_is_read_again_once_it_has_changed() {
     };
     test.git(&["config", "include.path", "more"]);
     assert_eq!(name(), "Ada Lovelace");
-    // It was missing when git was asked.
+    // The included file was missing when git was asked.
     for now in ["Grace Hopper", "Mary Jackson"] {
         test.write(".git/more", &format!("[user]\nname = {now}\n"));
         assert_eq!(name(), now);

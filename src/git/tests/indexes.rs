@@ -6,7 +6,7 @@ use super::environment::{
 };
 use crate::git::GitError;
 
-/// Adds, changes and removes, with something staged all the while.
+/// Adds, changes and removes files, with something staged all the time.
 fn exercise(test: &TestRepository) {
     let repository = test.open();
     test.write("src/x.txt", "staged\n");
@@ -241,8 +241,8 @@ fn long_names() {
 fn an_edit_in_the_same_tick_is_seen() {
     let test = TestRepository::with_tasks();
     let repository = test.open();
-    // Git wrote its index in the tick in which the file was written, and then the file changed once more, with the same
-    // size: only its content tells. All that was a while ago, so a younger index would hide it.
+    // Git wrote its index in the same tick as the file, and then the file changed once more, with the same size: only
+    // its content shows that. All this was some time ago, so a younger index would hide it.
     let then = SystemTime::now() - Duration::from_secs(100);
     let date = |path: &str| fs::File::open(test.path(path)).unwrap().set_modified(then).unwrap();
     date("src/x.txt");
@@ -321,7 +321,7 @@ fn cached_trees_are_what_git_would_write() {
         vec![delete("tasks/ccc/AOF-ccc.md"), delete("tasks/ccc/AOF-ccd.md")],
     ] {
         commit(&test, &repository, changes).unwrap();
-        // Git goes by the trees that the index still knows.
+        // Git uses the trees that the index still has.
         assert_eq!(test.git(&["write-tree"]), test.git(&["rev-parse", "HEAD^{tree}"]));
     }
 }

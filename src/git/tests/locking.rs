@@ -27,7 +27,7 @@ fn a_held_index_lock_is_waited_for_and_never_broken() {
         names.filter(|name| name.to_string_lossy().starts_with("aof-")).count()
     };
     fs::write(&lock, "somebody's").unwrap();
-    // Whoever has it may be looking for new files: nothing of ours stands there meanwhile.
+    // The holder of the lock may be looking for new files, so none of ours may exist meanwhile.
     let mut seen = |_: &Locks| panic!("nothing is written before");
     let error = publish(&repository, &prepared, soon_over(), &mut seen, &mut Vec::new).unwrap_err();
     assert!(
@@ -36,7 +36,7 @@ fn a_held_index_lock_is_waited_for_and_never_broken() {
     );
     assert_eq!(ours(), 0);
     fs::remove_file(&lock).unwrap();
-    // Somebody may come in between.
+    // Another process may create the lock in between.
     let mut taken = |_: &Locks| fs::write(&lock, "somebody's").map(|()| Vec::new());
     let error =
         publish(&repository, &prepared, soon_over(), &mut taken, &mut Vec::new).unwrap_err();
@@ -190,7 +190,7 @@ fn locks_of_others_are_never_cleared() {
     let written = serde_json::to_string(&locks).unwrap();
     assert_eq!(serde_json::from_str::<Locks>(&written).unwrap(), locks);
 
-    // A record may be somebody else's: nothing goes by it that is not called as these files are.
+    // A record may be forged: files whose names do not match are not touched.
     let victim = test.path("victim");
     fs::write(&victim, "mine").unwrap();
     for name in [victim.to_str().unwrap(), "config", "../victim", "aof-x/../../victim"] {
@@ -245,7 +245,7 @@ fn an_index_left_behind_is_brought_up_but_for_what_is_staged() {
     assert_eq!(test.git(&["show", ":tasks/AOF-aaa.md"]), "staged by a person\n");
 }
 
-/// What the killed process does: one commit, its intent written beside the repository.
+/// The part of the killed process: one commit, its intent written beside the repository.
 #[test]
 fn killed_at_a_point() {
     let Some(folder) = std::env::var_os("AOF_TEST_KILL") else { return };
@@ -282,7 +282,7 @@ fn locks_are_ours_also_if_the_disk_is_called_otherwise_after_a_restart() {
     locks.index.device += 1;
     let branch = locks.branch.as_mut().unwrap();
     branch.file.device += 1;
-    // Without birthdays the device is all that tells one file from another that has its number.
+    // Without birth times, only the device distinguishes files with the same inode number.
     let told = locks.index.born.is_some();
     let cleared = Cleared { index_lock: told, branch_lock: told, landed: false };
     assert_eq!(test.open().clear_stale(&locks, CrashKind::ProcessKilled).unwrap(), cleared);
@@ -294,7 +294,7 @@ fn a_lock_that_a_power_cut_brought_back_is_told_from_one_that_is_held() {
     let test = TestRepository::with_tasks();
     test.git(&["checkout", "-q", "-b", "topic/one"]);
     let heads = test.path(".git/refs/heads");
-    // When a file got its name cannot be set; but the folder that it is in can get another one.
+    // The time of a rename cannot be set; but the folder of the file can be renamed again.
     fs::create_dir(heads.join("before")).unwrap();
     fs::write(heads.join("before/one.lock"), "what the branch was\n").unwrap();
     kill_at(&test, "git.ref-moved");
@@ -348,7 +348,7 @@ fn a_kill_at_any_point_leaves_nothing_that_recovery_cannot_clear() {
             "tasks/AOF-aaa.md\ntasks/AOF-new.md\n",
             "{point}"
         );
-        // Before the intent is told nothing is locked, only temp files stay.
+        // Before the intent is recorded, nothing is locked, and only temp files are left.
         let old = std::time::SystemTime::now() - Duration::from_hours(2);
         for entry in fs::read_dir(test.path(".git")).unwrap().map(Result::unwrap) {
             if entry.file_name().to_string_lossy().starts_with("aof-") {
@@ -406,8 +406,8 @@ fn git_and_the_engine_take_turns() {
                 assert_eq!(files, "tasks/AOF-aaa.md\n");
                 versions.push(version());
             }
-            // `git commit` may write back an index that it read before the engine's change, and commit that the next time: then
-            // the person's commit has an older version of the file, never one that nobody wrote, and the engine goes on.
+            // `git commit` may write back an index that it read before the engine's change, and commit that the next time. Then
+            // the person's commit has an older version of the file, never an invented one, and the engine goes on.
             _ if files.contains("AOF-aaa") && !files.contains("AOF-bbb") => {
                 assert!(versions.contains(&version()), "{files}");
             }

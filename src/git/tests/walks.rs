@@ -1,4 +1,4 @@
-//! Walks through histories of any shape, held against what the shape says; clocks are wrong, and objects are damaged.
+//! Walks through histories of any shape, compared with the shape; clocks are wrong, and objects are damaged.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -12,12 +12,11 @@ const SIZE: usize = 24;
 /// A history: the parents of each commit, which come before it.
 type Shape = Vec<Vec<usize>>;
 
-/// Numbers that look random, and are the same each time.
+/// Numbers that look random, and are the same in each run.
 struct Chance(u64);
 
 impl Chance {
-    /// Many branches that were merged one by one, each begun anywhere and brought up to date now and then, and a line that has some of
-    /// them.
+    /// Returns many branches, each begun anywhere and merged one by one, and a line that merges some of the commits.
     fn wide_shape(&mut self, branches: usize) -> Shape {
         let (mut shape, mut top): (Shape, usize) = (vec![Vec::new()], 0);
         for _ in 0..10 {
@@ -48,7 +47,7 @@ impl Chance {
         usize::try_from(self.0 % limit as u64).unwrap()
     }
 
-    /// Some go on along one line, some fork and merge all over, some begin anew.
+    /// Returns a history: some commits continue a line, some fork and merge anywhere, some begin a new one.
     fn shape(&mut self, size: usize) -> Shape {
         let (forks, merges, roots) = (self.below(10) + 1, self.below(6), self.below(4));
         (0..size)
@@ -68,7 +67,7 @@ impl Chance {
     }
 }
 
-/// Has git make the commits, at those times.
+/// Makes the commits with git, at those times.
 fn made(test: &TestRepository, shape: &Shape, times: &[i64]) -> Vec<CommitId> {
     let mut text = String::new();
     for (number, (parents, time)) in shape.iter().zip(times).enumerate() {
@@ -110,7 +109,7 @@ fn made(test: &TestRepository, shape: &Shape, times: &[i64]) -> Vec<CommitId> {
     named.into_iter().map(|(_, id)| id).collect()
 }
 
-/// Returns what led to each commit, and itself.
+/// Returns each commit with all of its ancestors.
 fn behind(shape: &Shape) -> Vec<BTreeSet<usize>> {
     let mut all: Vec<BTreeSet<usize>> = Vec::new();
     for (number, parents) in shape.iter().enumerate() {
@@ -126,7 +125,7 @@ fn line(shape: &Shape, from: usize) -> Vec<usize> {
     std::iter::successors(Some(from), |number| shape[*number].first().copied()).collect()
 }
 
-/// Clocks that are right, that say anything, and that are all wrong: whatever came first says that it is the newest.
+/// Returns commit times by clocks that are right, random, or all wrong: the earlier the commit, the newer its time.
 fn clocks(chance: &mut Chance, round: usize, size: usize) -> Vec<i64> {
     let time = |number: usize| i64::try_from(number).unwrap();
     (0..size)
@@ -138,7 +137,7 @@ fn clocks(chance: &mut Chance, round: usize, size: usize) -> Vec<i64> {
         .collect()
 }
 
-/// Holds every walk between some commits against the shape.
+/// Compares every walk between some commits with the shape.
 fn assert_exact(test: &TestRepository, shape: &Shape, times: &[i64], asked: &[[usize; 3]]) {
     let ids = made(test, shape, times);
     let repository = test.open();
@@ -215,7 +214,7 @@ fn every_walk_is_exact_where_more_branches_were_merged_than_there_are_colours() 
         let size = shape.len();
         let times = clocks(&mut chance, round, size);
         let mut asked: Vec<_> = (0..8).map(|_| [(); 3].map(|()| chance.below(size))).collect();
-        // The last one has most of them, and the first ones have none.
+        // The last commits have most ancestors, and the first ones have none.
         asked.extend(
             (0..6).map(|_| [size - 1 - chance.below(4), chance.below(20), chance.below(size)]),
         );
@@ -223,8 +222,8 @@ fn every_walk_is_exact_where_more_branches_were_merged_than_there_are_colours() 
     }
 }
 
-/// A line of commits, and behind it so many branches, each begun at one of the last ten of the line and merged one by one into what
-/// goes on from its last. Returns the shape, with the number of the last commit of the line.
+/// Returns a line of commits followed by branches, each begun at one of the last ten of the line and merged one by one after it. Also
+/// returns the number of the last commit of the line.
 fn merged(line: usize, branches: usize) -> (Shape, usize) {
     let mut shape: Shape = (0..line).map(|number| Vec::from_iter(number.checked_sub(1))).collect();
     let mut top = line - 1;
@@ -245,7 +244,7 @@ fn however_many_branches_were_merged_no_more_is_read_than_where_they_began() {
     let test = TestRepository::empty();
     let (shape, known) = merged(60, 200);
     let ids = made(&test, &shape, &upward(&shape));
-    // Nobody can read what comes before.
+    // The commits before these cannot be read.
     for id in &ids[..45] {
         fs::remove_file(file_of(&test, *id)).unwrap();
     }
@@ -280,7 +279,7 @@ fn a_merged_branch_that_began_by_itself_has_all_of_history_read_by_none_but_what
     assert!(matches!(judged, Err(GitError::Missing { .. })), "{judged:?}");
 }
 
-/// Five commits, each a loose file. Returns their names, the first one first.
+/// Makes five commits, each a loose file. Returns their names, first commit first.
 fn five(test: &TestRepository) -> Vec<CommitId> {
     (0..5)
         .map(|number| {
@@ -295,7 +294,7 @@ fn file_of(test: &TestRepository, id: CommitId) -> std::path::PathBuf {
     test.path(&format!(".git/objects/{}/{}", &name[..2], &name[2..]))
 }
 
-/// Asks all that walks.
+/// Calls every walk.
 fn asked(
     repository: &Repository,
     first: CommitId,
@@ -359,7 +358,7 @@ fn an_index_that_leads_nowhere_ends_every_walk() {
         })
         .unwrap();
     let at = names + count * 24 + place * 4;
-    // Behind the end, into the middle of something, to the eight-byte offsets that there are none of, to the header.
+    // Beyond the end, into the middle of an entry, to an eight-byte offset that does not exist, to the header.
     for offset in [0x7fff_0000_u32, 33, 0x8000_0005, 0xffff_ffff, 0] {
         let mut index = whole.clone();
         index[at..at + 4].copy_from_slice(&offset.to_be_bytes());

@@ -30,24 +30,24 @@ const TEMP_AGE: Duration = Duration::from_hours(1);
 const SHORTEST_NAP: Duration = Duration::from_micros(500);
 const LONGEST_NAP: Duration = Duration::from_millis(10);
 
-/// What is recorded before git's locks are taken, so that recovery can tell whose they are.
+/// The record that is made before git's locks are taken, so that recovery knows which locks are ours.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Locks {
     pub index: LockFile,
     /// `None` if only the index changes.
     pub branch: Option<BranchLock>,
-    /// Older records lack this: `Coming` is assumed.
+    /// Older records lack this field: `Coming` is assumed.
     #[serde(default)]
     pub files: IncomingFiles,
 }
 
-/// Whether files of the worktree may have been replaced by a commit's. Files that the caller itself writes do not count.
+/// The state of files that a commit brings into the worktree. Files that the caller itself writes do not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum IncomingFiles {
-    /// No: nothing is checked out, or not yet.
+    /// No file was replaced: nothing is checked out, or not yet.
     Untouched,
-    /// Some may have been.
+    /// Some files may have been replaced.
     #[default]
     Coming,
 }
@@ -73,21 +73,21 @@ pub struct LockFile {
     pub born: Option<u64>,
 }
 
-/// How the process that had taken the locks ended.
+/// The way in which the process that had taken the locks ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CrashKind {
-    /// The process alone ended: its files are as it left them.
+    /// Only the process ended: its files are as it left them.
     ProcessKilled,
     /// The machine has restarted since: a power cut may have brought back removed names.
     MachineRestarted,
 }
 
-/// What `clear_stale` found and removed.
+/// The locks that `clear_stale` found and removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cleared {
     pub index_lock: bool,
     pub branch_lock: bool,
-    /// Whether the branch contains the commit that the locks were taken for.
+    /// True if the branch contains the commit that the locks were taken for.
     pub landed: bool,
 }
 
@@ -127,7 +127,7 @@ impl Repository {
         Ok(cleared)
     }
 
-    /// Removes temp files that a kill left before they were recorded; returns how many.
+    /// Removes temp files that a kill left before they were recorded; returns their number.
     ///
     /// Temp files live for milliseconds or are kept locked, so an old unlocked one is abandoned.
     pub fn sweep_temps(&self) -> Result<usize, GitError> {
@@ -172,7 +172,8 @@ impl LockFile {
         Ok(Self { temp: name, device: data.dev(), inode: data.ino(), born: born(&data) })
     }
 
-    /// After a restart the device number may differ (on btrfs after any mount), so with a birth time it is not compared.
+    /// Returns whether a file is this one. After a restart the device number may differ (on btrfs after any mount), so it is not
+    /// compared if there is a birth time.
     fn is(&self, data: &Metadata) -> bool {
         let same_device = data.dev() == self.device;
         data.ino() == self.inode && born(data) == self.born && (same_device || self.born.is_some())
@@ -188,8 +189,8 @@ impl LockFile {
         }
     }
 
-    /// Removes a lock that is older than this one. This one has become the file that both of them lock, so the other had been
-    /// released by then: a power cut has brought back its removed name, as btrfs does.
+    /// Removes a lock that is older than this one. This lock has become the file that both of them lock, so the other had been
+    /// released by then: a power cut has brought back its removed name, as happens on btrfs.
     fn remove_if_older(&self, lock: &Path, place: &Path) -> Result<bool, GitError> {
         let look = |path: &Path| match fs::symlink_metadata(path) {
             Ok(data) => Ok(Some(data)),
@@ -199,7 +200,7 @@ impl LockFile {
         let (Some(born), Some(placed), Some(other)) = (self.born, look(place)?, look(lock)?) else {
             return Ok(false);
         };
-        // When it got that name: it may have been created long before.
+        // The time of the rename: the file may have been created long before.
         let named = u64::try_from(
             i128::from(other.ctime()) * 1_000_000_000 + i128::from(other.ctime_nsec()),
         );
@@ -257,8 +258,8 @@ impl PendingLock {
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                     nap = rest(&place, nap, deadline)?;
                 }
-                // `git pack-refs` removes folders of branches that it has emptied. The first retry ignores the deadline; later
-                // ones are a race with it.
+                // `git pack-refs` removes folders of branches that it has emptied. The first retry ignores the deadline; later ones
+                // race with `git pack-refs`.
                 Err(error)
                     if error.kind() == ErrorKind::NotFound
                         && (!parent_made || Instant::now() < deadline)
@@ -275,7 +276,7 @@ impl PendingLock {
     }
 }
 
-/// Waits until nobody holds a lock, without taking it, so that its holder does not see files that are written before.
+/// Waits until no process holds a lock, without taking it, so that the holder does not see files that are written before.
 pub(crate) fn wait_while_held(place: &Path, deadline: Instant) -> Result<(), GitError> {
     let mut nap = SHORTEST_NAP;
     while place.exists() {
@@ -298,7 +299,7 @@ fn rest(place: &Path, nap: Duration, deadline: Instant) -> Result<Duration, GitE
 /// Renames a file; fails if the new name is taken.
 fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     match rustix::fs::renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        // Some file systems do not support that: a hard link does the same.
+        // Some file systems do not support that; a hard link has the same effect.
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
             fs::hard_link(from, to).and_then(|()| fs::remove_file(from))
         }
@@ -328,7 +329,7 @@ impl HeldLock {
         &self.temp.file
     }
 
-    /// Returns the file to be synced, under the name that it is about to have. If its bytes were lost, git would find a broken index.
+    /// Returns the file to be synced, under the name that it will get. If its bytes were lost, git would find a broken index.
     pub(crate) fn unsynced(&self, target: &Path) -> Result<Unsynced, GitError> {
         Unsynced::new(self.file(), target, SyncPart::Everything).at("hold open", target)
     }
@@ -340,8 +341,8 @@ impl HeldLock {
         sync_folder(target.parent().expect("what is locked lies in a folder"))
     }
 
-    /// Replaces the locked file by this one. Fails if the lock is not ours any more: while the machine slept, somebody may have
-    /// removed it as stale and another process may have taken it.
+    /// Replaces the locked file by this one. Fails if the lock is no longer ours: while the machine slept, the lock may have been
+    /// removed as stale and taken by another process.
     pub(crate) fn rename_to(mut self, target: &Path) -> io::Result<()> {
         if !self.mark.is(&fs::symlink_metadata(&self.place)?) {
             let name = self.place.file_name().unwrap_or_default().display();

@@ -31,7 +31,7 @@ pub struct FileChange {
     pub path: String,
     /// `None` deletes the file.
     pub content: Option<Vec<u8>>,
-    /// Whether a new file is executable.
+    /// True if a new file is executable.
     pub is_program: bool,
 }
 
@@ -51,7 +51,7 @@ impl FileChange {
 #[derive(Debug, Clone)]
 pub struct CommitDraft {
     pub changes: Vec<FileChange>,
-    /// Its files as they are in the worktree, if the branch lacks them: a person may have staged them so.
+    /// Its files as they are in the worktree, if the branch lacks them: a person may have staged that version.
     pub worktree_versions: Vec<FileChange>,
     pub message: String,
     pub author: Person,
@@ -63,7 +63,7 @@ pub struct CommitDraft {
 /// Commits that are written but not yet on a branch.
 pub struct Prepared {
     pub(crate) objects: RefCell<StagedObjects>,
-    /// The objects in memory, to write them anew if they are pruned.
+    /// The objects in memory, to write them again if they are pruned.
     pub(crate) contents: Vec<Object>,
     pub(crate) base: Head,
     pub(crate) steps: Vec<ReflogEntry>,
@@ -93,7 +93,7 @@ impl Prepared {
         self.steps.last().expect("a batch has at least one commit").commit
     }
 
-    /// Returns the branch, and where it was when this was prepared.
+    /// Returns the branch, and its commit when this was prepared.
     pub fn base(&self) -> &Head {
         &self.base
     }

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!   objects          written since `prepare`, without names           kill: leftover `tmp_obj_*` or `tmp_pack_*` files
-//!   index.lock       waited for while somebody has it, before anything is written
-//!   temp files       made, their inodes told to the caller            kill: a leftover `aof-*` file
+//!   index.lock       waited for while another process has it, before anything is written
+//!   temp files       made, their inodes passed to the caller          kill: a leftover `aof-*` file
 //!   objects, branch  synced side by side with what the caller wrote, behind its record
 //!   index.lock       given its name; waited for, never broken         kill: our `index.lock`
 //!   objects          given their names                                kill: unreachable objects
@@ -11,17 +11,17 @@
 //!   files            given their names by the caller                  kill: files ahead of HEAD, our `index.lock`
 //!   new index        written into `index.lock`
 //!   REF.lock         given its name, holds the new commit; HEAD and the branch compared again, the objects still there   kill: both locks
-//!   reflogs          a line a commit
+//!   reflogs          one line per commit
 //!   index.lock -> index                                               kill: the index and the files are ahead of HEAD
 //!   REF.lock -> REF  renamed                                          the commit point
-//!   objects          looked for once more, and written anew if `git prune` removed them meanwhile
+//!   objects          checked once more, and written again if `git prune` removed them meanwhile
 //!   last sync        the folders of the branch and of the caller's files, and the index, side by side
 //! ```
-//! The index goes first, while the branch is locked: a person's `git commit` that reads HEAD before and the index after cannot
-//! move the branch. The other way round, it would read the new HEAD and the old index, and revert the change. `clear_stale`
-//! removes what a kill leaves. A power cut after the folders are synced loses nothing. Before that, each of the branch, the index
-//! and the files is old or new independently, and the objects exist: `update_stale_entries` updates the index, and the caller its
-//! files. A failure after the commit point does not undo the commit: it is reported with it.
+//! The index is replaced first, while the branch is locked: a person's `git commit` that reads HEAD before and the index after cannot
+//! move the branch. In the other order, it would read the new HEAD and the old index, and revert the change. `clear_stale` removes the
+//! files that a kill leaves. A power cut after the folders are synced loses nothing. Before that, each of the branch, the index and the
+//! files is old or new independently, and the objects exist: `update_stale_entries` updates the index, and the caller its files. A
+//! failure after the commit point does not undo the commit: it is reported with it.
 
 use std::collections::BTreeMap;
 use std::fs::{self, FileTimes};
@@ -42,11 +42,11 @@ use crate::git::repository::handle::Repository;
 use crate::system::disk::{NotSynced, Unsynced};
 use crate::system::{crash_points, disk};
 
-/// Called with the locks that are about to be taken; records them. Returns what has to be synced before that: the record, and the
-/// files that the caller wrote under temporary names. The objects are synced with them.
+/// Records the locks that are about to be taken. Returns the files that must be synced before that: the record, and those that the caller
+/// wrote under temporary names. The objects are synced with them.
 pub(crate) type RecordLocks<'a> = &'a mut dyn FnMut(&Locks) -> io::Result<Vec<Unsynced>>;
 
-/// A commit about to be published: no lock is held yet. Dropped, it leaves nothing behind.
+/// A commit about to be published: no lock is held yet. Dropping it leaves nothing behind.
 pub struct Publication<'r> {
     repository: &'r Repository,
     prepared: &'r Prepared,
@@ -56,8 +56,8 @@ pub struct Publication<'r> {
     locks: Locks,
 }
 
-/// A commit about to be published while git's index is locked, so that no other commit picks up half of its files. Dropped, it
-/// unlocks the unchanged index.
+/// A commit about to be published while git's index is locked, so that no other commit picks up half of its files. Dropping it unlocks
+/// the unchanged index.
 pub struct LockedIndex<'r> {
     repository: &'r Repository,
     prepared: &'r Prepared,
@@ -71,9 +71,9 @@ pub struct LockedIndex<'r> {
 /// A branch that has moved.
 #[derive(Debug)]
 pub struct Published {
-    /// Where it is now.
+    /// The commit that the branch is at now.
     pub commit: CommitId,
-    /// A failed sync after the branch has moved: the journal record has to stay.
+    /// A failed sync after the branch has moved: the journal record must stay.
     pub not_synced: Option<NotSynced>,
 }
 
@@ -166,7 +166,7 @@ impl<'r> Publication<'r> {
         if now != prepared.base {
             return Err(GitError::Moved { reference: now.reference, found: now.commit });
         }
-        // `.aof` may have come with a checkout that just ended, and so may what is about to be committed.
+        // `.aof` may be part of a checkout that just ended, and so may the files about to be committed.
         repository.check_own_folder_at(now.commit)?;
         let mut reread = None;
         if !prepared.index.is_current()? {
@@ -227,7 +227,7 @@ impl LockedIndex<'_> {
 }
 
 impl Repository {
-    /// Writes objects anew that a `git prune` removed while the branch moved: it had listed them as unreachable before.
+    /// Writes objects again that a `git prune` removed while the branch moved: it had listed them as unreachable before.
     fn restore(&self, contents: &[Object]) -> Result<(), GitError> {
         let mut staged = self.objects().stage_loose(contents)?;
         sync_files(staged.unsynced()?)?;
@@ -253,7 +253,7 @@ pub(crate) fn write_index(lock: &HeldLock, patched: &Patched) -> Result<(), GitE
     Ok(())
 }
 
-/// Has the caller record the locks, and returns what has to be synced before they are taken.
+/// Makes the caller record the locks, and returns the files that must be synced before they are taken.
 pub(crate) fn record_locks(
     record: RecordLocks<'_>,
     locks: &Locks,

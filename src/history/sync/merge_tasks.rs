@@ -38,13 +38,13 @@ pub(crate) struct MergeSides<'s> {
 /// The result of merging one project, with paths inside it, or of all projects, with paths in the worktree.
 #[derive(Default)]
 pub(crate) struct MergedTasks {
-    /// The files that differ from the remote's; nothing for removed ones.
+    /// The files that differ from the remote's; `None` for removed ones.
     pub files: BTreeMap<String, Option<Vec<u8>>>,
     pub losses: Vec<Loss>,
     pub conflicts: Vec<MergeConflict>,
 }
 
-/// A file that people have to merge, and why.
+/// A file that people must merge, with the reason.
 pub(crate) type MergeConflict = (String, String);
 
 /// Merges the tasks of all projects, or returns the conflicts. Writes nothing. Paths are those in the worktree.
@@ -93,7 +93,7 @@ pub(crate) fn join(
     Ok(MergedCommit { commit, superseded })
 }
 
-/// Opens another project of the same repository; nothing where it is this one.
+/// Opens another project of the same repository; `None` if it is this one.
 fn in_project(workspace: &Workspace, folder: &str) -> Result<Option<Workspace>, ProjectError> {
     if folder == workspace.repository.prefix() {
         return Ok(None);
@@ -127,7 +127,7 @@ fn merge_project(
     }
     let ids: BTreeSet<TaskId> = base.changed(&local).filter_map(id_of).collect();
     for id in ids {
-        // Of two files of a task, nothing says which counts, and a merge would keep only one.
+        // It is unknown which of two files of a task counts, and a merge would keep only one.
         let stands_twice = [(&local, "here"), (&remote, "there"), (&base, "in what both had")];
         if let Some((tree, whose)) = stands_twice.into_iter().find(|(tree, _)| tree.is_doubled(&id))
         {

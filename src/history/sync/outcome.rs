@@ -4,15 +4,15 @@
 //!   fetch        the remote's branch                                            no lock held
 //!   compare      nothing to do | only they have new commits | only we have | both have
 //!   merge        in memory: our tasks merged into the remote's commit by meaning; the commit is on no branch yet
-//!   push         without force: accepted only if the remote's branch has not moved; else start again, at most 10 times
-//!   bring        under the writer lock and git's own: worktree, index and branch move to what the remote has
+//!   push         without force: accepted only if the remote's branch has not moved; otherwise start again, at most 10 times
+//!   bring        under the writer lock and git's own: worktree, index and branch move to the remote's commit
 //! ```
-//! The push comes before the local branch moves, so that a merge which loses the race leaves nothing behind. If the remote does not
-//! answer any more, or refuses, the merge is still brought in and waits here, since it has what others did. A kill before the push
-//! leaves unreferenced objects; one after it leaves this clone behind the remote, until the next sync; one while files are brought in
-//! is finished by the next command.
+//! The push comes before the local branch moves, so that a merge which loses the race leaves nothing behind. If the remote no longer
+//! answers, or refuses, the merge is still brought in and waits here, since it has the others' changes. A kill before the push leaves
+//! unreferenced objects; one after it leaves this clone behind the remote, until the next sync; one while files are brought in is
+//! finished by the next command.
 //!
-//! Nothing is forced, and no commit is rewritten. What the engine may not merge is left to git and people.
+//! Nothing is forced, and no commit is rewritten. Changes that the engine may not merge are left to git and people.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -25,15 +25,15 @@ use crate::git::{CommitId, GitError, RemoteError, Upstream};
 #[derive(Debug)]
 pub(crate) struct SyncResult {
     pub upstream: Upstream,
-    /// The commits that came from others, newest first.
+    /// The commits of others that were received, newest first.
     pub came: Vec<CommitLine>,
-    /// The commits that went to the remote, newest first.
+    /// The commits that were pushed, newest first.
     pub went: Vec<CommitLine>,
     /// The merge commit, if one was needed.
     pub merge: Option<CommitId>,
-    /// What no longer counts, since others were first.
+    /// The losses of entries and acts that no longer count, since others were first.
     pub superseded: Vec<Loss>,
-    /// How many pushes were tried.
+    /// The number of attempted pushes.
     pub rounds: u32,
     /// Commits here that the remote does not have.
     pub ahead: usize,
@@ -50,7 +50,7 @@ pub(crate) struct CommitLine {
     pub author: String,
 }
 
-/// Something done here that no longer counts.
+/// An entry or act of this clone that no longer counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Loss {
     pub task: TaskId,
@@ -59,7 +59,7 @@ pub(crate) struct Loss {
     pub trailer: Option<Trailer>,
 }
 
-/// How a sync ended.
+/// The end of a sync.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SyncEnd {
     /// Both sides are the same.
@@ -68,9 +68,9 @@ pub(crate) enum SyncEnd {
     Offline { message: String },
     /// The remote, or a hook, refused the push.
     Rejected { message: String },
-    /// A merge or a push is needed that a person has to make.
+    /// A person must make a merge or a push.
     Manual(ManualFix),
-    /// Others pushed first each time.
+    /// Others pushed first at each attempt.
     Unsettled,
     /// A dry run.
     Rehearsed,
@@ -102,7 +102,7 @@ impl RemoteError {
         }
     }
 
-    /// Returns what to do about it.
+    /// Returns the fix.
     pub fn fix(&self) -> String {
         match self {
             Self::NoRemote => {
@@ -125,7 +125,7 @@ impl RemoteError {
 }
 
 impl SyncResult {
-    /// Returns whether nothing came and nothing went.
+    /// Returns whether nothing was received or pushed.
     pub(crate) fn is_idle(&self) -> bool {
         self.came.is_empty() && self.went.is_empty() && self.superseded.is_empty()
     }
@@ -155,7 +155,7 @@ impl SyncResult {
         })
     }
 
-    /// Returns it as `--json` shows it.
+    /// Returns the result for `--json`.
     pub(crate) fn value(&self) -> Value {
         let (problem, left) = match &self.end {
             SyncEnd::Same | SyncEnd::Rehearsed | SyncEnd::Unsettled => (None, None),
@@ -244,7 +244,7 @@ impl SyncNames {
         ManualFix { code: "left_to_git", problem, fix, files: Vec::new() }
     }
 
-    /// Describes what prevents the checkout of a commit. Fails with errors of other kinds.
+    /// Describes the obstacle to the checkout of a commit. Fails with errors of other kinds.
     pub(crate) fn blocked(&self, error: GitError) -> Result<ManualFix, GitError> {
         let Self { remote, branch, upstream, .. } = self;
         let (left, files) = match error {
@@ -309,7 +309,7 @@ impl SyncNames {
         self.manual_fix("rewritten", problem, &fix)
     }
 
-    /// Describes a branch that the remote does not have, and that nobody has asked to publish there.
+    /// Describes a branch that the remote does not have, and that no one has asked to publish there.
     pub(crate) fn unpublished(&self, local: &str, follows: Option<&str>) -> ManualFix {
         let Self { remote, branch, .. } = self;
         let followed = follows.map_or("none".to_owned(), |follows| format!("`{follows}`"));

@@ -1,4 +1,4 @@
-//! How this clone compares with its remote as last seen, and the record of the last contact.
+//! The comparison of this clone with its remote as last seen, and the record of the last contact.
 
 use serde_json::{Value, json};
 
@@ -10,22 +10,22 @@ use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::header_cache::{Hint, RemoteContact, RemoteFailure};
 
-/// How this clone compares with its remote.
+/// The comparison of this clone with its remote.
 #[derive(Debug, Clone)]
 pub(crate) struct RemoteStanding {
     /// The branch that it syncs with.
     pub upstream: Upstream,
-    /// Whether claims are confirmed there, and the watcher syncs.
+    /// True if claims are confirmed there, and the watcher syncs.
     pub synced: bool,
-    /// The distance of the branches, as the remote was last seen; nothing if it never was.
+    /// The distance of the branches, as the remote was last seen; `None` if it never was.
     pub distance: Option<Distance>,
-    /// When the remote last answered.
+    /// The time when the remote last answered.
     pub reached: Option<Timestamp>,
-    /// What prevents the sync.
+    /// The failure that prevents the sync.
     pub trouble: Option<RemoteFailure>,
 }
 
-/// Returns how the project compares with its remote; nothing if it has no definite one.
+/// Returns the comparison of the project with its remote; `None` if it has no definite one.
 pub(crate) fn remote_standing(
     workspace: &Workspace,
     head: &Head,
@@ -52,7 +52,8 @@ pub(crate) fn remote_standing(
     }))
 }
 
-/// Returns how often the project is synced, if it is, and the remote's commit as last seen. Without a definite remote, that is HEAD. Cheap.
+/// Returns the sync period, if the project is synced, and the remote's commit as last seen. Without a definite remote, that is HEAD.
+/// Cheap.
 pub(crate) fn owed_to_remote(
     workspace: &Workspace,
 ) -> Result<(Option<Period>, Option<CommitId>), ProjectError> {
@@ -70,7 +71,7 @@ pub(crate) fn owed_to_remote(
     Ok((Some(git.every), theirs))
 }
 
-/// Returns it as `--json` shows it.
+/// Returns the comparison for `--json`.
 pub(crate) fn remote_value(standing: &RemoteStanding) -> Value {
     json!({
         "remote": standing.upstream.remote,
@@ -86,7 +87,7 @@ pub(crate) fn remote_value(standing: &RemoteStanding) -> Value {
 }
 
 impl RemoteStanding {
-    /// Returns it in a line.
+    /// Returns the comparison as one line.
     pub(crate) fn line(&self) -> String {
         let name = self.upstream.name();
         let commits = |count: usize, one: &str, many: &str| match count {
@@ -123,13 +124,13 @@ impl RemoteStanding {
         }
     }
 
-    /// Returns what needs attention, with what to do.
+    /// Returns the code, problem and fix of a failure that needs attention.
     pub(crate) fn attention(&self) -> Option<(&'static str, String, String)> {
         let trouble = self.trouble.as_ref()?;
         let name = self.upstream.name();
         let since = trouble.since;
         Some(match trouble.code.as_str() {
-            // Without sync, being offline keeps nobody from anything.
+            // Without sync, being offline prevents nothing.
             "offline" if !self.synced => return None,
             "offline" => (
                 "offline",
@@ -146,7 +147,7 @@ impl RemoteStanding {
     }
 }
 
-/// Records for `aof status` when the remote was reached, and which problem there is since when.
+/// Records for `aof status` the time when the remote was reached, or the present failure and its beginning.
 pub(crate) fn note_contact(
     workspace: &Workspace,
     end: &Result<SyncEnd, ProjectError>,
@@ -160,7 +161,7 @@ pub(crate) fn note_contact(
         Ok(SyncEnd::Manual(left)) => (left.code, left.problem.clone()),
         Ok(end @ SyncEnd::Unsettled) => (end.code(), "the remote went on each time".to_owned()),
         Err(ProjectError::Remote(error)) => (error.code(), error.to_string()),
-        // A local problem: nothing new is known about the remote. The message has no age of the lock, since it is read later.
+        // A local problem: nothing new is known about the remote. The message omits the age of the lock, since it is read later.
         Err(error @ ProjectError::Git(GitError::Locked { path, .. })) => {
             lock = Some(path.clone());
             let held = format!("`{}` is held by another git process", path.display());
@@ -171,7 +172,7 @@ pub(crate) fn note_contact(
                 GitError::FetchNotStored { .. } | GitError::ObjectsRejected { .. },
             ),
         ) => (error.code(), error.to_string()),
-        // It says nothing about the remote.
+        // The error shows nothing about the remote.
         Err(_) => return Ok(()),
     };
     let now = workspace.now();

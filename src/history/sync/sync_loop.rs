@@ -1,4 +1,4 @@
-//! A sync: fetch, compare, merge, push, and again until the remote takes it.
+//! A sync: fetch, compare, merge, push, and again until the remote accepts the push.
 
 use std::time::{Duration, Instant};
 
@@ -21,10 +21,10 @@ use crate::tasks::recovery::recover::{FastForwardOutcome, check_fast_forward, fa
 
 /// The number of pushes that a sync tries before it may give up.
 pub(crate) const ROUNDS: u32 = 10;
-/// The longest first pause after somebody else pushed first; later ones are longer.
+/// The longest first pause after another push was first; later ones are longer.
 const PAUSE: Duration = Duration::from_millis(40);
 const LONGEST_PAUSE: Duration = Duration::from_millis(600);
-/// How many commits are listed in each direction.
+/// The number of commits that are listed in each direction.
 const MOST_LISTED: usize = 100;
 
 /// The first step of a sync.
@@ -36,12 +36,12 @@ pub(crate) enum SyncStart {
     Push,
 }
 
-/// What happens to commits that change more than tasks, if no merge is needed.
+/// The treatment of commits that change more than tasks, if no merge is needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ForeignCommits {
-    /// They are pushed with the rest: a person asked for it.
+    /// Such commits are pushed with the rest: a person asked for it.
     Pushed,
-    /// They and all later commits stay here, for their author to push.
+    /// Such commits and all later ones stay here, for their author to push.
     Kept,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct SyncOptions<'w> {
     pub remote: Option<&'w str>,
     pub first: SyncStart,
     pub foreign: ForeignCommits,
-    /// Whether somebody may be asked for a passphrase.
+    /// The permission to ask a person for a passphrase.
     pub prompts: Prompts,
     pub dry_run: DryRun,
 }
@@ -110,7 +110,7 @@ struct SyncRun<'r> {
     begun: (Option<CommitId>, Option<CommitId>),
     /// The remote's commit before this sync.
     remembered: Option<CommitId>,
-    /// How often a push was tried.
+    /// The number of attempted pushes.
     offered: u32,
     /// The remote's commit at the last fetch.
     tip: Option<CommitId>,
@@ -118,7 +118,7 @@ struct SyncRun<'r> {
     superseded: Vec<Loss>,
     /// The pushed commits: after the first one, up to the second.
     went: Option<(Option<CommitId>, CommitId)>,
-    /// The remote's commit when it last refused a push as not fast-forward; with its words, if it refused twice at that commit.
+    /// The remote's commit when it last refused a push as not fast-forward; with its message, if it refused twice at that commit.
     refused: Option<(Option<CommitId>, Option<String>)>,
     /// Set if the last round ended because this branch moved: the remote need not be asked again.
     moved_here: bool,
@@ -155,12 +155,12 @@ impl SyncRun<'_> {
                 pause(round);
             }
         }
-        // Then something else is wrong, as a lock that a killed git left.
+        // Then the cause is another one, for example a lock that a killed git left.
         let message = self.refused.take().and_then(|(_, message)| message);
         Ok(message.map_or(SyncEnd::Unsettled, |message| SyncEnd::Rejected { message }))
     }
 
-    /// Compares the two branches, and merges or pushes. Returns nothing if another round is needed.
+    /// Compares the two branches, and merges or pushes. Returns `None` if another round is needed.
     fn round(&mut self) -> Result<Option<SyncEnd>, ProjectError> {
         let head = self.workspace.head()?;
         let repository = &self.workspace.repository;
@@ -192,8 +192,8 @@ impl SyncRun<'_> {
         }
     }
 
-    /// Returns the end of the sync if this branch, which the remote does not have, is not published. The project's own branch is, and the
-    /// first branch of an empty remote; but not one that was there before, since somebody may have deleted it on purpose.
+    /// Returns the end of the sync if this branch, which the remote does not have, is not published. The project's own branch and the
+    /// first branch of an empty remote are published; but not a branch that was there before, since it may have been deleted on purpose.
     fn unpublished(&self, head: &Head) -> Result<Option<SyncEnd>, ProjectError> {
         let repository = &self.workspace.repository;
         let branch = head.branch();
@@ -209,7 +209,7 @@ impl SyncRun<'_> {
             Ok(false) => {}
             Err(message) => return Ok(Some(SyncEnd::Offline { message })),
         }
-        // Git calls the upstream gone: it is configured, but neither there nor remembered.
+        // Git calls the upstream gone: it is configured, but neither on the remote nor remembered.
         if self.upstream.followed {
             return Ok(Some(SyncEnd::Manual(self.names.deleted(branch, None))));
         }
@@ -239,7 +239,7 @@ impl SyncRun<'_> {
         })
     }
 
-    /// Asks for another round with the same commit of the remote.
+    /// Requests another round with the same commit of the remote.
     fn again_here(&mut self) -> Option<SyncEnd> {
         self.moved_here = true;
         None
@@ -298,8 +298,8 @@ impl SyncRun<'_> {
             FastForwardOutcome::Moved => return Ok(self.again_here()),
             FastForwardOutcome::Blocked(error) => return Ok(Some(self.blocked(error)?)),
         }
-        // The remote has this side's commits already if they were pushed in an earlier round; those of now are synced by their own
-        // commands. Even if the remote refuses it, the merge is brought in, since it has what others did.
+        // The remote has this side's commits already if they were pushed in an earlier round; the new ones are synced by their own
+        // commands. Even if the remote refuses the merge, it is brought in, since it has the others' changes.
         let end = match self.went {
             Some(_) => SyncEnd::Same,
             None => match self.offer(joined.commit)? {
@@ -320,7 +320,7 @@ impl SyncRun<'_> {
         })
     }
 
-    /// Pushes a commit. Returns nothing if the remote has new commits meanwhile.
+    /// Pushes a commit. Returns `None` if the remote has new commits meanwhile.
     fn offer(&mut self, commit: CommitId) -> Result<Option<SyncEnd>, ProjectError> {
         self.offered += 1;
         let repository = &self.workspace.repository;
@@ -342,11 +342,11 @@ impl SyncRun<'_> {
         self.names.blocked(error).map(SyncEnd::Manual)
     }
 
-    /// Returns the outcome: what came, what went, and the distance of the two sides.
+    /// Returns the result: the received and the pushed commits, and the distance of the two sides.
     fn synced(self, end: SyncEnd) -> Result<SyncResult, ProjectError> {
         let repository = &self.workspace.repository;
         let now = repository.head_for_reading()?.commit;
-        // Pushed commits did not come from the remote.
+        // Pushed commits do not count as received.
         let theirs = self.went.map_or(self.tip, |(before, _)| before);
         let has_come = match (theirs, now) {
             (Some(theirs), Some(now)) => {
@@ -391,7 +391,7 @@ fn lines(
         .collect()
 }
 
-/// Waits for a random time: clones that wait differently meet less often.
+/// Waits for a random time, so that clones rarely try again at the same moment.
 pub(crate) fn pause(round: u32) {
     let longest = PAUSE.saturating_mul(1 << round.min(8)).min(LONGEST_PAUSE);
     let pause = longest.mul_f64(chance().unwrap_or(0.5));

@@ -1,4 +1,4 @@
-//! Judges the children's states by which a task passed a gate: replay reads them in the entry, git says what they were.
+//! Judges the states of children with which a task passed a gate: replay reads them in the entry, and git has the true ones.
 
 use std::collections::BTreeMap;
 
@@ -40,8 +40,8 @@ pub(crate) fn judge_entries(
     Ok(findings)
 }
 
-/// Returns the open children that a merge brought together with a task that had passed without them. `had` tells whether a parent of
-/// the merge has an entry of the task.
+/// Returns the open children that a merge combined with a task that had passed without them. `had` returns whether a parent of the
+/// merge has an entry of the task.
 pub(crate) fn judge_merge(
     reader: &mut CommitReader<'_>,
     rules: &Rules,
@@ -60,7 +60,7 @@ pub(crate) fn judge_merge(
     if let Some(side) = sides.last() {
         let before = reader.children(rules, *side, &after.id)?;
         open = reader.children(rules, entry.id, &after.id)?;
-        // What was open on that side already was taken up again there.
+        // A child that was open on that side already had been reopened there.
         open.retain(|child, status| {
             !is_over(*status) && before.get(child).is_none_or(|own| is_over(*own))
         });

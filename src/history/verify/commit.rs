@@ -22,10 +22,10 @@ use crate::project::workspace::agent_author;
 use crate::rules::{Act, Proof, ReplayedAct, Rules, is_permitted, prove, rehashed};
 use crate::tasks::state::commit_message;
 
-/// How many earlier commits are searched for a readable version of a file.
+/// The number of earlier commits that are searched for a readable version of a file.
 const LOOK_BACK: usize = 1_000;
 
-/// Judges a commit. Signatures are also judged by the keys of `anchor`, where that is given.
+/// Judges a commit. Signatures are also judged by the keys of `anchor`, if given.
 pub(crate) fn judge_commit(
     reader: &mut CommitReader<'_>,
     anchor: Option<&TrustedKeys>,
@@ -66,7 +66,7 @@ pub(crate) fn judge_commit(
     }
     if !tasks.is_empty() {
         let rules = &*reader.rules(entry)?;
-        // Only a commit of the engine has to be of one task; people's commits may be as large as they like.
+        // Only a commit of the engine must be about one task; people's commits may be of any size.
         let besides =
             if names_one_of_them { repository.first_change_outside_files(commit)? } else { None };
         let commit =
@@ -84,7 +84,7 @@ pub(crate) fn judge_commit(
 /// A task before a commit.
 struct Before {
     task: Option<Rc<Task>>,
-    /// Whether it is an earlier version, since the newest one cannot be read.
+    /// True if it is an earlier version, since the newest one cannot be read.
     is_earlier: bool,
     /// The merge whose result cannot be read.
     merge: Option<Box<LogEntry>>,
@@ -176,7 +176,8 @@ impl Commit<'_> {
         Ok(())
     }
 
-    /// Returns the task before the commit: of several files, the one with the longest history; else the newest readable version.
+    /// Returns the task before the commit: of several files, the one with the longest history; otherwise the newest readable
+    /// version.
     fn before(
         &self,
         reader: &mut CommitReader<'_>,
@@ -208,7 +209,7 @@ impl Commit<'_> {
         Ok(Before { task: longest(all), is_earlier, merge })
     }
 
-    /// Returns the task by another file that `after` has to continue: a removed one, or, for a copy, the original.
+    /// Returns the task of another file that `after` must continue: a removed one, or, for a copy, the original.
     fn before_in_other_file(
         &self,
         reader: &mut CommitReader<'_>,
@@ -224,7 +225,8 @@ impl Commit<'_> {
             let all = reader.read_all(rules, entry, id, &own.before)?;
             return Ok(all.into_iter().find(|task| !after.history.starts_with(&task.history)));
         }
-        // Searching all tasks at each commit that adds one would take too long: a task that the engine says it created is new.
+        // Searching all tasks at each commit that adds one would take too long: a task is new if the engine's commit states that
+        // it created it.
         let may_begin = |after: &Task| match prove(rules, None, after) {
             Proof::Kept => true,
             Proof::Done(_) | Proof::Several(_) => self.names(id),
@@ -249,7 +251,7 @@ impl Commit<'_> {
         Ok(Some(if is_older { Rc::clone(after) } else { other }))
     }
 
-    /// Judges the change by its proof, and what the commit says of it.
+    /// Judges the change by its proof, and the statements of the commit about it.
     fn judge_change(
         &self,
         id: &TaskId,
@@ -292,7 +294,7 @@ impl Commit<'_> {
         }));
     }
 
-    /// Returns where the commit differs from the one that the engine would have made.
+    /// Returns the differences between the commit and the one that the engine would have made.
     fn check_attested(
         &self,
         id: &TaskId,
@@ -373,13 +375,13 @@ impl Commit<'_> {
         })
     }
 
-    /// Returns what an agent did that the rules let only people do, or agents with a permission.
+    /// Returns the act of an agent that the rules permit only to people, or to agents with a permission.
     fn not_permitted(&self, before: Option<&Task>, done: &ReplayedAct) -> Option<RuleBreach> {
         let before = before?;
         let (by, needed) = match &done.act {
             Act::Cancel { by, .. } => (by, Permission::Cancel),
             Act::Reopen { by, .. } => (by, Permission::Reopen),
-            // A loop that is unblocked is recorded as this, too.
+            // An unblocked loop is recorded as this act, too.
             Act::Override { by, to, .. } => match &before.gate {
                 Some(open) if open.current == *to => (by, Permission::Unblock),
                 _ => (by, Permission::Override),
@@ -395,7 +397,7 @@ impl Commit<'_> {
         })
     }
 
-    /// Returns a file that the commit changed besides the task and its companions.
+    /// Returns a file that the commit changed in addition to the task and its companions.
     fn other_file(&self, id: &TaskId) -> Option<RuleBreach> {
         let is_other = |path: &&str| {
             let name = path.rsplit('/').next().unwrap_or_default();
@@ -428,7 +430,7 @@ impl Commit<'_> {
         Some((BrokenRule::WrongMessage, shown(own), shown(said)))
     }
 
-    /// Returns whether the commit says that it changed this task.
+    /// Returns whether the commit names this task as the one that it changed.
     fn names(&self, id: &TaskId) -> bool {
         self.trailer("Aof-Task") == Some(id.as_str())
     }
@@ -438,7 +440,7 @@ impl Commit<'_> {
     }
 }
 
-/// Returns the trailers that the commit repeats with different values: a reader may go by any of them.
+/// Returns the trailers that the commit repeats with different values: a reader may use any of them.
 fn contradictions(entry: &LogEntry, trailers: &[Trailer]) -> Vec<HistoryFinding> {
     let several = OWN_TRAILERS.iter().filter_map(|key| {
         let mut values = trailers.iter().filter(|one| one.key() == *key).map(Trailer::value);

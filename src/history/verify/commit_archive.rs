@@ -21,7 +21,7 @@ use crate::storage::{ProjectPath, StoreError, layout};
 pub(crate) struct ProjectFolder(String);
 
 impl ProjectFolder {
-    /// Returns it as a path in git; empty for the top.
+    /// Returns the folder as a path in git; empty for the top.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
@@ -64,7 +64,7 @@ impl CommitArchive {
         Ok(Repository::is_in_worktree(folder)?)
     }
 
-    /// Judges the commits of a range, for the project in that folder, else for the only project.
+    /// Judges the commits of a range, for the project in that folder, otherwise for the only project.
     pub(crate) fn verify(
         &self,
         folder: Option<&ProjectFolder>,
@@ -128,7 +128,7 @@ impl CommitArchive {
                 return Ok(());
             }
         }
-        // It may have been removed since.
+        // The project may have been removed since.
         for commit in commits {
             if repository
                 .log_of(commit, &[PROJECT_FILE, layout::TASKS])?
@@ -146,7 +146,7 @@ impl CommitArchive {
         })
     }
 
-    /// Returns the last commit of a range; nothing if nothing was committed yet.
+    /// Returns the last commit of a range; `None` if nothing was committed yet.
     fn until(&self, range: &Range) -> Result<Option<CommitId>, ProjectError> {
         match self.repository().commit_named(&range.until)? {
             None if range.until == "HEAD"
@@ -191,9 +191,9 @@ fn unknown(range: &Range) -> ProjectError {
 pub(crate) struct Update {
     /// As `refs/heads/main`.
     pub reference: String,
-    /// The old object; nothing if the reference is new.
+    /// The old object; `None` if the reference is new.
     pub old: Option<ObjectId>,
-    /// The new object; nothing if the reference is deleted.
+    /// The new object; `None` if the reference is deleted.
     pub new: Option<ObjectId>,
 }
 
@@ -222,7 +222,7 @@ impl FromStr for Update {
     }
 }
 
-/// Returns whether the name consists of zeros, by which git says that there is no object.
+/// Returns whether the name consists of zeros, with which git marks a missing object.
 fn is_nothing(id: ObjectId) -> bool {
     id.to_string().bytes().all(|digit| digit == b'0')
 }
@@ -274,7 +274,7 @@ pub(crate) fn verify_pushed(
     for (update, old, new) in pushed {
         let since: Vec<CommitId> = match old {
             Some(old) => vec![old],
-            // Commits of other references were judged when they came.
+            // Commits of other references were judged when they were pushed.
             None => known.clone(),
         };
         for project in &folders {
@@ -310,7 +310,7 @@ fn folders(
     Ok(folders)
 }
 
-/// Returns the judgements as `--json` shows them.
+/// Returns the judgements for `--json`.
 pub(crate) fn pushed_value(pushed: &[JudgedPush]) -> Value {
     let refs = pushed.iter().map(|one| {
         let mut value = one.verified.value();

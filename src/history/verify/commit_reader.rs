@@ -17,7 +17,7 @@ use crate::rules::merge::{Merged, with_people_of};
 use crate::rules::{Proof, Rules, prove, rehashed};
 use crate::storage::layout;
 
-/// Reads tasks and rules, and keeps what the next commits need again.
+/// Reads tasks and rules, and keeps those that the next commits need again.
 pub(crate) struct CommitReader<'w> {
     pub workspace: &'w Workspace,
     pub files: KnownFiles,
@@ -48,7 +48,7 @@ impl<'w> CommitReader<'w> {
         self.rules.are_kept_by(entry);
     }
 
-    /// Returns a version of a task; nothing if its file cannot be read.
+    /// Returns a version of a task; `None` if its file cannot be read.
     pub(crate) fn read(
         &mut self,
         rules: &Rules,
@@ -126,7 +126,7 @@ pub(crate) fn is_new(task: &Task) -> bool {
 /// The merge of two commits by meaning, from each merge base. Other merges have none.
 pub(crate) struct Remerge {
     sides: Vec<SidesSince>,
-    /// Whether a merge base is missing, as in a shallow clone: the merge cannot be judged.
+    /// True if a merge base is missing, as in a shallow clone: the merge cannot be judged.
     pub is_cut_off: bool,
 }
 
@@ -183,7 +183,7 @@ impl Remerge {
                     all.extend(pairs.get(id).and_then(|pair| pair.merged(&rules, after)));
                     continue;
                 }
-                // Only one side changed it: it is as that side has it.
+                // Only one side changed it: that side's version is the result.
                 (Some(own), None) | (None, Some(own)) => own,
                 (None, None) => continue,
             };
@@ -216,7 +216,7 @@ impl Remerge {
     }
 }
 
-/// A proof or a breach, and whether the entries name the rules by the hash of an earlier version.
+/// A proof or a breach; `true` if the entries name the rules by the hash of an earlier version.
 type Proved = (Proof, bool);
 
 /// Proves a change by its files: earlier versions of aof adopted `routing.agent`, `reviewContext`, `blockers` and `context` from

@@ -1,4 +1,4 @@
-//! The findings of `aof verify`: where, which rule is broken, what was expected and what was found.
+//! The findings of `aof verify`: the place, the broken rule, the expected and the found value.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -54,8 +54,8 @@ words!(
 );
 
 impl BrokenRule {
-    /// Returns whether it is a fault. A person's merge need not list what it superseded, and may bring open children; a person may
-    /// be named without a terminal.
+    /// Returns whether it is a fault. A person's merge need not list the entries that it superseded, and may combine open
+    /// children; a person may be named without a terminal.
     pub(crate) const fn is_fault(self) -> bool {
         !matches!(self, Self::Untold | Self::ChildrenMerged | Self::NamedUnseen)
     }
@@ -107,7 +107,7 @@ pub(crate) struct HistoryFinding {
     pub rule: BrokenRule,
     pub expected: String,
     pub found: String,
-    /// The later commit in which somebody entitled corrected it.
+    /// The later commit in which an authorized person corrected it.
     pub covered: Option<CommitId>,
 }
 
@@ -137,11 +137,11 @@ impl HistoryFinding {
 #[derive(Debug, Default)]
 pub(crate) struct CommitJudgement {
     pub findings: Vec<HistoryFinding>,
-    /// How many changes of tasks were judged.
+    /// The number of judged changes of tasks.
     pub changes: usize,
-    /// How many of them name the rules by the hash of an earlier version.
+    /// The number of changes that name the rules by the hash of an earlier version.
     pub renamed: usize,
-    /// The tasks that somebody entitled moved against the workflow.
+    /// The tasks that an authorized person moved against the workflow.
     pub overridden: Vec<TaskId>,
     /// The tasks that are readable again, and continue from their state before.
     pub mended: Vec<TaskId>,
@@ -150,10 +150,10 @@ pub(crate) struct CommitJudgement {
 /// The longest value that is shown, in characters.
 const LONGEST: usize = 120;
 
-/// A broken rule, what was expected, and what was found.
+/// A broken rule, the expected value, and the found one.
 pub(crate) type RuleBreach = (BrokenRule, String, String);
 
-/// Returns the violated rule, with what was expected and found.
+/// Returns the broken rule, with the expected and the found value.
 pub(crate) fn describe_breach(
     rules: &Rules,
     before: Option<&Task>,

@@ -29,7 +29,7 @@ pub(crate) struct Range {
 pub(crate) enum RangeStart {
     /// The first commit.
     Beginning,
-    /// After this commit, which has to be an ancestor: what was judged before must not change.
+    /// After this commit, which must be an ancestor: commits that were judged before must not change.
     Ancestor(String),
     /// All commits that are not in the history of this one, as in `A..B`.
     Excluding(String),
@@ -39,9 +39,9 @@ pub(crate) enum RangeStart {
 #[derive(Debug, Default)]
 pub(crate) struct Verification {
     pub commits: usize,
-    /// How many changes of tasks the commits have.
+    /// The number of changes of tasks in the commits.
     pub changes: usize,
-    /// How many of them name the rules by the hash of another version of aof.
+    /// The number of changes that name the rules by the hash of another version of aof.
     pub renamed: usize,
     /// Oldest first.
     pub findings: Vec<HistoryFinding>,
@@ -52,12 +52,12 @@ pub(crate) struct Verification {
 }
 
 impl Verification {
-    /// Returns the faults that nobody entitled has corrected since.
+    /// Returns the faults that no authorized person has corrected since.
     pub(crate) fn open(&self) -> impl Iterator<Item = &HistoryFinding> {
         self.findings.iter().filter(|own| own.covered.is_none() && own.rule.is_fault())
     }
 
-    /// Returns it as `--json` shows it.
+    /// Returns the judgement for `--json`.
     pub(crate) fn value(&self) -> Value {
         let tasks: BTreeSet<_> = self.open().filter_map(|own| own.task.as_ref()).collect();
         json!({
@@ -162,7 +162,7 @@ pub(crate) fn verify_commits(
     Ok(verified)
 }
 
-/// Notes by which later commit a finding was corrected: whoever was entitled to move the task with a reason has seen its state.
+/// Notes the later commits that corrected findings: the authorized person who moved the task with a reason has seen its state.
 fn note_corrections(
     workspace: &Workspace,
     notable: &mut [(CommitId, CommitJudgement)],
@@ -228,8 +228,8 @@ pub(crate) fn forced(
     )))
 }
 
-/// Returns the entries of the old commit that the new one lacks, unless another finding says so: a merge may have replaced them, though
-/// the rules allow each commit by itself. Entries that the main branch decided differently do not count.
+/// Returns the entries of the old commit that the new one lacks, unless another finding reports that: a merge may have replaced them,
+/// though the rules allow each commit by itself. Entries that the main branch decided differently do not count.
 pub(crate) fn superseded(
     workspace: &Workspace,
     (old, new): (CommitId, CommitId),

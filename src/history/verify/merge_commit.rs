@@ -1,4 +1,4 @@
-//! Judges a merge: each task has to be what merging by the rules makes of it, and no side may lose entries.
+//! Judges a merge: each task must be the result of merging by the rules, and no side may lose entries.
 
 use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
@@ -104,7 +104,7 @@ pub(crate) fn judge_merge(
     Ok(judged)
 }
 
-/// Returns what the merge makes of a task by the rules, if its file cannot be read. Of several results, prefers the one that equals the
+/// Returns the result of merging a task by the rules, if its file cannot be read. Of several results, prefers the one that equals the
 /// current state.
 pub(crate) fn task_after(
     reader: &mut CommitReader<'_>,
@@ -113,7 +113,7 @@ pub(crate) fn task_after(
     now: &Task,
 ) -> Result<Option<Rc<Task>>, ProjectError> {
     let all = Remerge::of(reader, entry)?.merged(reader, entry, id, now)?;
-    // The file does not say which of two edits was later.
+    // The file does not show which of two edits was later.
     let mut all: Vec<Task> =
         all.into_iter().map(|merged| Task { updated: now.updated, ..merged.task }).collect();
     let place = all.iter().position(|task| same_engine_fields(task, now)).unwrap_or_default();
@@ -209,7 +209,7 @@ impl MergedTask<'_> {
         Ok(found.map(|found| self.finding(BrokenRule::SaidByHand, expected, found)))
     }
 
-    /// Judges the state of the task: as the rules merge it, or else as all sides had it.
+    /// Judges the state of the task: as the rules merge it, or otherwise as all sides had it.
     fn judge_state(
         &self,
         reader: &mut CommitReader<'_>,
@@ -243,7 +243,7 @@ impl MergedTask<'_> {
         Ok(unlisted.collect())
     }
 
-    /// Returns how the task differs from all sides; nothing if it does not.
+    /// Returns the difference of the task from all sides; `None` if there is none.
     fn find_loss(&self) -> Option<(String, String)> {
         let after = &*self.after;
         for (side, before) in &self.had {
@@ -305,10 +305,10 @@ fn judge_trailers(
     Ok(all)
 }
 
-/// The content of a file; nothing if it does not exist.
+/// The content of a file; `None` if it does not exist.
 type Content = Option<Vec<u8>>;
 
-/// Judges the rule files: each has to be the merge of the sides.
+/// Judges the rule files: each must be the merge of the sides.
 fn judge_rules(
     repository: &Repository,
     entry: &LogEntry,
@@ -349,7 +349,7 @@ fn judge_rules(
 struct ExpectedRules {
     /// These contents.
     whole: Vec<Content>,
-    /// Whether anything made of lines of the sides is allowed.
+    /// True if any text made of lines of the sides is allowed.
     disputed: bool,
 }
 
@@ -359,7 +359,7 @@ impl ExpectedRules {
     }
 }
 
-/// Returns the allowed results for a rule file; nothing if it is as a side had it, and no merge base is known.
+/// Returns the allowed results for a rule file; `None` if it is as a side had it, and no merge base is known.
 fn expected_rules(
     repository: &Repository,
     entry: &LogEntry,

@@ -139,20 +139,20 @@ fn by_anchor(anchor: &TrustedKeys, rules: &Rules, task: &Task, place: usize) -> 
     }
 }
 
-/// All that is needed to check a signature with other tools.
+/// The data needed to check a signature with other tools.
 pub(crate) struct Evidence {
     pub ticket: Ticket,
     pub agent: AgentId,
-    /// The commit that added the entry; nothing if none says so.
+    /// The commit that added the entry; `None` if no commit is found.
     pub commit: Option<CommitId>,
-    /// What was signed.
+    /// The signed text.
     pub text: String,
     pub signature: SshSignature,
     /// The keys that the agent had in the org.yaml of the commit before, as an `allowed_signers` file.
     pub allowed_signers: String,
 }
 
-/// Returns the evidence for the entry that ended the visit which the ticket names, or the branch of it.
+/// Returns the evidence for the entry that ended the visit that the ticket names, or the branch of it.
 pub(crate) fn evidence(workspace: &Workspace, ticket: &Ticket) -> Result<Evidence, ProjectError> {
     let (view, in_force) = show(workspace, &ticket.task)?;
     let task = view.file.task;

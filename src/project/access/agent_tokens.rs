@@ -1,6 +1,6 @@
-//! Tokens of agents, by which they act over HTTP: at most one for each agent, in `.aof/tokens.json`, which only its owner can read.
+//! Tokens of agents, by which they act over HTTP: at most one per agent, in `.aof/tokens.json`, which only its owner can read.
 //!
-//! The file has hashes alone. One round of SHA-256 is enough: nobody guesses 50 random characters, however fast the hash.
+//! The file has only hashes. One round of SHA-256 is enough: 50 random characters cannot be guessed, however fast the hash.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ const FILE: &str = "tokens.json";
 /// The characters of a token after its prefix: 258 bits.
 const LENGTH: usize = 50;
 
-/// What is kept of a token.
+/// The stored data of a token.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct TokenRecord {
     /// The SHA-256 of the token.
@@ -65,7 +65,7 @@ fn change(
     let lock = workspace.lock()?;
     let mut records = token_records(&workspace.paths)?;
     let had_one = change(&mut records);
-    // What replaces a file keeps its mode.
+    // A replaced file keeps its mode.
     if lock.local().kind(FILE)?.is_none() {
         lock.local().create_private(FILE)?;
     }
@@ -80,8 +80,8 @@ pub(crate) fn token_records(paths: &Paths) -> Result<TokenRecords, StoreError> {
     Ok(records.unwrap_or_default())
 }
 
-/// Returns the agent of a token. Its time tells nothing about other tokens, since hashes are compared. Fails if git has something in
-/// `.aof`: whoever commits a file of tokens must not get in by it.
+/// Returns the agent of a token. Its duration reveals nothing about other tokens, since hashes are compared. Fails if git tracks
+/// anything in `.aof`: a committed file of tokens must not give access.
 pub(crate) fn agent_of_token(
     workspace: &Workspace,
     token: &str,
@@ -147,7 +147,7 @@ mod tests {
         let text = fs::read_to_string(&file).unwrap();
         fs::write(&file, text.replace("agent-7", "human-ada")).unwrap();
         assert_eq!(agent_of_token(&workspace, &token).unwrap(), None);
-        // A damaged file lets nobody in.
+        // A damaged file admits no one.
         fs::write(&file, "{").unwrap();
         assert_eq!(agent_of_token(&workspace, &token).unwrap(), None);
     }

@@ -1,4 +1,4 @@
-//! Limits how fast passwords can be tried: for each login, and for each address.
+//! Limits the rate of password attempts: for each login, and for each address.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use crate::domain::Digest;
 
-/// How many attempts may fail before there is a wait.
+/// The number of failed attempts before there is a wait.
 const FREE: u32 = 5;
-/// How long failures are remembered, after the first of the free ones, and after each wait.
+/// The time for which failures are remembered, after the first of the free ones, and after each wait.
 const WINDOW: Duration = Duration::from_mins(15);
 /// The first wait; each failure after it doubles it.
 const FIRST_WAIT: Duration = Duration::from_secs(30);
 const LONGEST_WAIT: Duration = Duration::from_mins(15);
-/// How many logins and addresses are remembered.
+/// The most logins and addresses that are remembered.
 const MOST: usize = 10_000;
 
 /// The recent attempts to log in, for each login and each address.
@@ -25,14 +25,14 @@ pub(crate) struct LoginLimiter {
 #[derive(Debug)]
 struct LoginAttempts {
     failed: u32,
-    /// When the next attempt is allowed.
+    /// The time when the next attempt is allowed.
     next: Instant,
     forgotten: Instant,
 }
 
 impl LoginLimiter {
-    /// Counts an attempt as failed before its password is checked, so that attempts side by side are limited too. Fails with the time
-    /// to wait if it must not be checked; then it does not count.
+    /// Counts an attempt as failed before its password is checked, so that parallel attempts are limited too. Fails with the time to
+    /// wait if the password must not be checked; then the attempt does not count.
     pub(crate) fn admit(
         &mut self,
         login: &str,
@@ -57,7 +57,7 @@ impl LoginLimiter {
             }
             known.failed += 1;
             if let Some(doublings) = known.failed.checked_sub(FREE) {
-                // Ten doublings are more than the longest wait.
+                // Ten doublings exceed the longest wait.
                 known.next = now + (FIRST_WAIT * (1 << doublings.min(10))).min(LONGEST_WAIT);
                 known.forgotten = known.next + WINDOW;
             }
@@ -65,8 +65,8 @@ impl LoginLimiter {
         Ok(())
     }
 
-    /// Forgets the failures of a login that has succeeded, and of its address this attempt alone: who has one password must not get
-    /// more attempts at another's.
+    /// Forgets the failures of a login that has succeeded, but only this attempt of its address: knowing one password must not give
+    /// more attempts at another.
     pub(crate) fn succeed(&mut self, login: &str, address: IpAddr, now: Instant) {
         let [login, address] = keys(login, address);
         self.attempts.remove(&login);
@@ -77,7 +77,8 @@ impl LoginLimiter {
     }
 }
 
-/// Returns the keys of a login and of an address; of IPv6 only the first 64 bits count, since anybody has all addresses below them.
+/// Returns the keys of a login and of an address; of IPv6 only the first 64 bits count, since one host can use all addresses below
+/// them.
 fn keys(login: &str, address: IpAddr) -> [Digest; 2] {
     let network = match address.to_canonical() {
         IpAddr::V6(address) => u128::from(address) >> 64 << 64,

@@ -1,4 +1,4 @@
-//! Who may come in over HTTP: agents by their tokens, people by their passwords.
+//! Access over HTTP: agents by their tokens, people by their passwords.
 
 pub(crate) mod agent_tokens;
 pub(crate) mod login_limiter;

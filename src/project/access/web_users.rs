@@ -1,5 +1,5 @@
-//! The people who may log in to the board in a browser: a YAML file outside of the rules, whose entries are
-//! `LOGIN: {agent: human-ann, password: "HASH"}`. What they may do there, org.yaml says.
+//! The people who may log in to the board in a browser: a YAML file outside of the rules, whose entries are `LOGIN: {agent:
+//! human-ann, password: "HASH"}`. Their permissions are in org.yaml.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -26,7 +26,7 @@ const SHORTEST: usize = 10;
 /// The users of a file; at least one.
 #[derive(Debug)]
 pub(crate) struct WebUsers {
-    /// By their logins.
+    /// The users by their logins.
     users: BTreeMap<String, (AgentId, Argon2Hash)>,
     /// The hash that unknown logins are checked with.
     stand_in: Argon2Hash,
@@ -51,7 +51,7 @@ impl FromStr for Argon2Hash {
 }
 
 impl WebUsers {
-    /// Reads a file of users. Fails if it is invalid, or if others can read it: they could try passwords as fast as they like.
+    /// Reads a file of users. Fails if it is invalid, or if other users can read it: they could try passwords without a limit.
     pub(crate) fn read(path: &Path) -> Result<Self, ProjectError> {
         let failed = |cause| StoreError::io("read", path, cause);
         let file = File::open(path).map_err(failed)?;
@@ -101,7 +101,7 @@ impl WebUsers {
         self.users.values().map(|(agent, _)| agent).collect()
     }
 
-    /// Returns what changes with the password of a login.
+    /// Returns a digest that changes with the password of a login.
     pub(crate) fn stamp(&self, login: &str) -> Option<Digest> {
         self.users.get(login).map(|(_, hash)| Digest::of(hash.0.as_str().as_bytes()))
     }

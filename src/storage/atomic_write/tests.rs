@@ -53,7 +53,7 @@ fn what_somebody_else_wrote_is_never_replaced_or_removed() {
     let (home, lock) = project();
     let task = path("tasks/AOF-abc.md");
     create_new(&lock, &task, b"one").unwrap();
-    // Same size, same time stamp: only the content tells.
+    // Same size, same time stamp: only the content shows the change.
     let file = task.below(home.path());
     let time = fs::metadata(&file).unwrap().modified().unwrap();
     fs::write(&file, b"mine").unwrap();

@@ -2,7 +2,7 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A stream with two lines, and what is kept beside it.
+/// Returns a new stream with three lines, and its writer.
 fn begun(home: &TempDir) -> (EventStream, StreamWriter) {
     let stream = EventStream::of(&Paths::at(home.path()));
     let writer = stream.writing().unwrap().unwrap();

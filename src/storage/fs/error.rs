@@ -1,4 +1,4 @@
-//! Errors of files, each with the path, the cause, and a hint what to do.
+//! Errors of files, each with the path, the cause, and a hint.
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
@@ -47,10 +47,10 @@ pub enum StoreError {
     /// Two or more files of one task.
     #[error("task `{id}` has {} files: {}", paths.len(), listed(paths))]
     TaskDoubled { id: TaskId, paths: Vec<ProjectPath> },
-    /// Another process held a lock for longer than the wait; `holder` as far as the lock file tells.
+    /// Another process held a lock for longer than the wait; `holder` is the one that the lock file names.
     #[error("waited {} for `{}`{}", seconds(*waited), path.display(), held_by(holder.as_ref()))]
     LockTimedOut { path: PathBuf, waited: Duration, holder: Option<Holder> },
-    /// A network file system, whose locks do not bind other machines; `kind` has its article.
+    /// A network file system, whose locks do not bind other machines; `kind` includes its article.
     #[error("`{}` is on {kind}, where a lock does not hold between machines", path.display())]
     NetworkFileSystem { path: PathBuf, kind: &'static str },
     #[error("cannot get random numbers from the system: {reason}")]
@@ -92,7 +92,7 @@ impl StoreError {
         matches!(self, Self::Io { cause, .. } if matches!(cause.kind(), PermissionDenied | ReadOnlyFilesystem))
     }
 
-    /// Returns what to do about it.
+    /// Returns the hint for fixing it.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Self::Io { doing, path, cause } => return io_hint(doing, path, cause),
@@ -150,7 +150,7 @@ impl<T, E: Into<io::Error>> OrIo<T> for Result<T, E> {
     }
 }
 
-/// Returns what to do about an I/O error at a path, by the action.
+/// Returns the hint for an I/O error at a path, by the action.
 pub(crate) fn io_hint(doing: &str, path: &Path, cause: &io::Error) -> Option<String> {
     // Creating, renaming and removing need rights on the folder, not on the file.
     let needs_folder =
@@ -252,13 +252,13 @@ impl From<fs::FileType> for FileKind {
     }
 }
 
-/// Metadata that tells versions of a file apart without reading it. If it differs, the file was touched; if it is equal, the file
-/// is probably the same. Times are in nanoseconds since 1970.
+/// Metadata that distinguishes versions of a file without reading it. If it differs, the file was touched; if it is equal, the
+/// file is probably the same. Times are in nanoseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct FileStat {
-    /// When the content was written. Programs can set it.
+    /// The time when the content was written. Programs can set it.
     pub mtime: i64,
-    /// When the file or its metadata last changed.
+    /// The time when the file or its metadata last changed.
     pub ctime: i64,
     pub size: u64,
     pub inode: u64,
@@ -274,7 +274,7 @@ impl FileStat {
         }
     }
 
-    /// Returns the metadata that was asked for in an open folder.
+    /// Returns the metadata from a `stat` call in an open folder.
     pub(crate) fn of_stat(stat: &Stat) -> Self {
         Self {
             mtime: nanoseconds(stat.st_mtime, i64::try_from(stat.st_mtime_nsec).unwrap_or(0)),

@@ -1,6 +1,6 @@
 //! A folder held open: its files are accessed through its handle, so no symlink can redirect them.
 //!
-//! Anything but an ordinary file is refused without opening it: opening can block, or wake a program.
+//! Any file that is not ordinary is refused without opening it: opening can block, or start a device.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirEntry, File, Metadata};
@@ -15,7 +15,7 @@ use super::error::{FileKind, FileStat};
 use super::error::{OrIo, StoreError};
 use crate::system::disk::{self, SyncPart, Unsynced};
 
-/// How often a file is read that changes meanwhile.
+/// The number of attempts to read a file that changes meanwhile.
 const READ_ATTEMPTS: usize = 3;
 /// The largest file of our own JSON that is read.
 const JSON_LIMIT: u64 = 16 * 1024 * 1024;
@@ -33,7 +33,7 @@ impl Folder {
         parts(inside).try_fold(Self::root(root)?, |folder, name| folder.child(name))
     }
 
-    /// Opens a folder below the project's root, and creates what is missing of it.
+    /// Opens a folder below the project's root, and creates its missing parts.
     pub(crate) fn create(root: &Path, inside: &str) -> Result<Self, StoreError> {
         parts(inside).try_fold(Self::root(root)?, |folder, name| folder.child_or_new(name, 0o777))
     }
@@ -99,7 +99,7 @@ impl Folder {
         Ok(self.raw_mode(name.as_ref())?.map(|mode| FileType::from_raw_mode(mode).into()))
     }
 
-    /// Returns the permissions of a file; `None` when nothing has that name.
+    /// Returns the permissions of a file; `None` if the name is free.
     pub(crate) fn permissions(&self, name: &OsStr) -> Result<Option<Mode>, StoreError> {
         let Some(mode) = self.raw_mode(name)? else { return Ok(None) };
         self.expect_file(name, FileType::from_raw_mode(mode).into())?;
@@ -122,12 +122,12 @@ impl Folder {
         Err(StoreError::WrongKind { path: self.path.join(name), found, wanted })
     }
 
-    /// Returns a file's metadata; `None` when nothing has that name.
+    /// Returns a file's metadata; `None` if the name is free.
     pub(crate) fn stat(&self, name: impl AsRef<OsStr>) -> Result<Option<FileStat>, StoreError> {
         Ok(self.open_to_read(name)?.map(|(_, metadata)| FileStat::of(&metadata)))
     }
 
-    /// Opens a file for reading; `None` when nothing has that name.
+    /// Opens a file for reading; `None` if the name is free.
     pub(crate) fn open_to_read(
         &self,
         name: impl AsRef<OsStr>,
@@ -135,7 +135,7 @@ impl Folder {
         self.open_file(name.as_ref(), OFlags::RDONLY)
     }
 
-    /// Opens an existing file for reading and writing; `None` when nothing has that name.
+    /// Opens an existing file for reading and writing; `None` if the name is free.
     pub(crate) fn open_to_write(&self, name: &str) -> Result<Option<(File, Metadata)>, StoreError> {
         self.open_file(OsStr::new(name), OFlags::RDWR)
     }
@@ -163,7 +163,7 @@ impl Folder {
             Err(Errno::NOENT) => return Ok(None),
             Err(cause) => return Err(StoreError::io("open", &self.path.join(name), cause)),
         };
-        // It may have been replaced since the first check.
+        // The file may have been replaced since the first check.
         let metadata = self.metadata(&file, name)?;
         self.expect_file(name, metadata.file_type().into())?;
         Ok(Some((file, metadata)))
@@ -195,7 +195,7 @@ impl Folder {
         file.metadata().or_io("look at", self.path.join(name))
     }
 
-    /// Reads a whole file of at most that many bytes; `None` when nothing has that name. Never blocks.
+    /// Reads a whole file of at most that many bytes; `None` if the name is free. Never blocks.
     pub(crate) fn read(
         &self,
         name: impl AsRef<OsStr>,
@@ -217,7 +217,7 @@ impl Folder {
                 return Err(StoreError::TooLarge { path, size, limit });
             }
             // Another program may write in place, and bytes of two versions would be mixed. (The ctime also changes if another
-            // file takes the name, which does no harm.)
+            // file takes the name, which is harmless.)
             let after = FileStat::of(&self.metadata(&file, name)?);
             if after.mtime == before.mtime && after.size == before.size && before.size == size {
                 return Ok(Some((bytes, before)));
@@ -245,7 +245,7 @@ impl Folder {
         let renamed =
             rustix::fs::renameat_with(&self.handle, from, &to.handle, name, RenameFlags::NOREPLACE);
         let outcome = match renamed {
-            // Some file systems do not support that: a hard link does the same for files.
+            // Some file systems do not support that; for files, a hard link has the same effect.
             Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
                 rustix::fs::linkat(&self.handle, from, &to.handle, name, AtFlags::empty())
                     .and_then(|()| rustix::fs::unlinkat(&self.handle, from, AtFlags::empty()))
@@ -260,7 +260,7 @@ impl Folder {
         }
     }
 
-    /// Removes a file. A missing file is no error.
+    /// Removes a file. A missing file is not an error.
     pub(crate) fn remove(&self, name: impl AsRef<OsStr>) -> Result<(), StoreError> {
         let name = name.as_ref();
         match rustix::fs::unlinkat(&self.handle, name, AtFlags::empty()) {

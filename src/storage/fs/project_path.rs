@@ -31,7 +31,7 @@ impl ProjectPath {
         &self.0
     }
 
-    /// Returns its last part.
+    /// Returns its last component.
     pub(crate) fn name(&self) -> &str {
         self.0.rsplit_once('/').map_or(&self.0, |(_, name)| name)
     }

@@ -1,4 +1,4 @@
-//! The one source of randomness: new ids come from here and nowhere else.
+//! The only source of randomness for new ids.
 
 use jiff::Timestamp;
 

@@ -29,7 +29,7 @@ pub(crate) fn is_dead(name: &OsStr) -> bool {
     process.is_some_and(|id| rustix::process::test_kill_process(id) == Err(Errno::SRCH))
 }
 
-/// Whether a write survives a power cut.
+/// The guarantee that a write gives after a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
     /// The bytes are synced before the rename, and the name before the call returns.
@@ -85,7 +85,7 @@ pub(crate) struct TemporaryFile<F: Borrow<Folder>> {
     folder: F,
     temporary: String,
     file: File,
-    /// Whether its bytes must still be synced before the rename.
+    /// True if its bytes must still be synced before the rename.
     needs_sync: bool,
     is_pending: bool,
 }
@@ -121,7 +121,7 @@ impl<F: Borrow<Folder>> TemporaryFile<F> {
         Ok(made)
     }
 
-    /// Makes the file executable for whoever may read it.
+    /// Makes the file executable for those who may read it.
     pub(crate) fn make_runnable(&self) -> Result<(), StoreError> {
         let folder = self.folder().path();
         let mode = rustix::fs::fstat(&self.file).or_io("set the mode in", folder)?.st_mode;
@@ -134,7 +134,7 @@ impl<F: Borrow<Folder>> TemporaryFile<F> {
         self.file.write_all(bytes).or_io("write", self.folder().path().join(name))
     }
 
-    /// Returns the folder that the file is in.
+    /// Returns the folder of the file.
     pub(crate) fn folder(&self) -> &Folder {
         self.folder.borrow()
     }
@@ -143,7 +143,7 @@ impl<F: Borrow<Folder>> TemporaryFile<F> {
         self.folder().path().join(&self.temporary)
     }
 
-    /// Returns a durable file that still has to be synced. The caller syncs it before the rename.
+    /// Returns a durable file that is not synced yet. The caller syncs it before the rename.
     pub(crate) fn unsynced(&mut self) -> Result<Option<Unsynced>, StoreError> {
         if !self.needs_sync {
             return Ok(None);

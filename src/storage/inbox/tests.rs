@@ -25,7 +25,7 @@ fn item(name: impl Into<OsString>) -> InboxFile {
     InboxFile::dropped(name.into())
 }
 
-/// Writes a file as if that long ago.
+/// Writes a file with a modification time of that long ago.
 fn put(folder: &Path, name: impl AsRef<OsStr>, text: &str, age: Duration) {
     let file = folder.join(name.as_ref());
     fs::write(&file, text).unwrap();
@@ -72,7 +72,7 @@ fn half_a_file_is_never_ready() {
     assert_eq!(classes[OsStr::new("fresh.exe")], FileClass::Growing);
     assert_eq!(classes[OsStr::new("quiet.yaml")], FileClass::Ready);
     assert_eq!(classes[OsStr::new("ahead.yaml")], FileClass::Ready);
-    // Somebody saw it being renamed in, or closed: then it may still be half of what is to come, until it has been quiet.
+    // The rename or the closing of the file was seen; a closed file may still be incomplete until it has been quiet.
     for (witnessed, class) in
         [(Witnessed::Renamed, FileClass::Ready), (Witnessed::Closed, FileClass::Closed)]
     {
@@ -140,7 +140,7 @@ fn oddities_are_told_without_being_opened() {
     assert_eq!((odd, &classes[".good.yaml.swp"]), (10, &FileClass::Ignored));
     assert_eq!([&classes["good.yaml"], &classes["line\nbreak.yaml"]], [&FileClass::Ready; 2]);
 
-    // All of them can be refused, whatever they are; nothing behind a link is touched.
+    // All of them can be refused, of any kind; no link's target is touched.
     for candidate in scan(&paths) {
         if let FileClass::Odd(oddity) = candidate.class {
             let reason = json!({"error": "odd_file", "message": oddity});
@@ -161,7 +161,7 @@ fn a_taken_file_keeps_its_id_over_a_crash() {
     fs::write(paths.inbox().join("done.yaml"), b"task: AOF-abc").unwrap();
     let taken = take_one(&inbox, "done.yaml");
     assert_eq!(names(&paths.inbox()), [".taken"]);
-    // A kill here; the next command looks.
+    // A kill here; the next command continues.
     assert_eq!(inbox.taken().unwrap(), std::slice::from_ref(&taken));
     assert_eq!((taken.name.as_str(), taken.is_taken()), ("done.yaml", true));
     let open = inbox.open(&taken).unwrap().unwrap();
@@ -185,7 +185,7 @@ fn one_at_a_time_works_on_a_taken_file() {
     inbox.refuse(&taken, &json!({})).unwrap().unwrap();
     assert!(inbox.open(&taken).unwrap().is_none(), "it is gone");
     drop(held);
-    // Another file of that name is another one to hold.
+    // A new file of the same name is locked separately.
     fs::write(paths.taken().join(&taken.file), b"two").unwrap();
     assert!(inbox.open(&taken).unwrap().is_some());
 }
@@ -246,7 +246,7 @@ fn a_refused_file_lies_beside_its_reason() {
     put(&paths.inbox(), "done.yaml", "three", OLD);
     let again = inbox.refuse(&item("done.yaml"), &reason).unwrap().unwrap();
     assert_eq!(again, paths.root().join(REFUSED).join("done-3.yaml"));
-    // A name that everybody uses.
+    // A name that everyone uses.
     for number in 0..12 {
         put(&paths.inbox(), "done.yaml", &number.to_string(), OLD);
         inbox.refuse(&item("done.yaml"), &reason).unwrap().unwrap();
@@ -316,7 +316,7 @@ fn a_taken_file_keeps_which_visit_it_means_and_is_refused_under_its_own_name() {
         let taken = take_one(&inbox, name);
         let mark = VisitMark { visit: 3, branch: branch.map(|branch| branch.parse().unwrap()) };
         inbox.mark(&mut taken.clone(), &mark).unwrap();
-        // It is no more under the name that it had.
+        // The file no longer has its old name.
         inbox.mark(&mut taken.clone(), &mark).unwrap();
         let [left] = &inbox.taken().unwrap()[..] else { panic!("{name}") };
         assert_eq!((&left.id, left.visit.as_ref()), (&taken.id, Some(&mark)));

@@ -10,7 +10,7 @@ use super::*;
 
 const PROJECT: &str = "AOF_TEST_LOCKED_PROJECT";
 
-/// Returns who took the lock last: the holder, while it is held.
+/// Returns the process that took the lock last: the holder, while it is held.
 fn last_holder(paths: &Paths) -> Option<Holder> {
     serde_json::from_slice(&fs::read(paths.lock()).ok()?).ok()
 }

@@ -191,7 +191,7 @@ fn only_files_are_read_and_never_through_a_link() {
 fn a_file_that_is_too_large_is_refused_unread() {
     let (_home, paths) = project();
     let path: ProjectPath = "tasks/AOF-abc.md".parse().unwrap();
-    // Sparse: 1 GiB that takes no room.
+    // Sparse: 1 GiB that uses no disk space.
     fs::File::create(path.below(paths.root())).unwrap().set_len(1 << 30).unwrap();
     assert!(matches!(read(&paths, &path), Err(StoreError::TooLarge { .. })));
 }

@@ -19,17 +19,17 @@ use super::ProcessGroup;
 use super::program::signal;
 use super::program::{Program, StartError, StartObstacle, obstacle};
 
-/// How often the clock and the attendant are checked while nothing is printed.
+/// The interval at which the clock and the attendant are checked while nothing is printed.
 const TICK: Duration = Duration::from_millis(20);
 /// The first wait after some output: the end often follows soon.
 const SHORTEST_TICK: Duration = Duration::from_micros(250);
-/// How long to read on after the program has ended while other processes hold its pipes.
+/// The time for reading on after the program has ended while other processes hold its pipes.
 const LAST_WORDS: Duration = Duration::from_millis(200);
-/// How long to wait for a killed program: one that waits for a broken disk cannot end.
+/// The time to wait for a killed program: one that waits for a broken disk cannot end.
 const UNKILLABLE: Duration = Duration::from_secs(5);
 
 impl Program {
-    /// Starts it.
+    /// Starts the program.
     pub fn start(self) -> Result<Running, StartError> {
         let name = self.name();
         let mut command = Command::new(&self.program);
@@ -48,50 +48,51 @@ impl Program {
     }
 }
 
-/// A program's time limits, and what happens to processes that it leaves behind.
+/// A program's time limits, and the treatment of processes that it leaves behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessLimits {
-    /// Until its end.
+    /// The time until its end.
     pub time: Duration,
-    /// Between two outputs on either stream; `None`: no limit.
+    /// The time between two outputs on either stream; `None` without a limit.
     pub idle: Option<Duration>,
-    /// Between SIGTERM and SIGKILL. Zero: only SIGKILL.
+    /// The time between SIGTERM and SIGKILL. If zero, only SIGKILL is sent.
     pub grace: Duration,
-    /// What happens to processes of its group that outlive it.
+    /// The treatment of processes of its group that outlive it.
     pub orphans: Orphans,
 }
 
-/// What happens to processes that a program left behind in its group.
+/// The treatment of processes that a program left behind in its group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Orphans {
-    /// They are killed.
+    /// The processes are killed.
     Killed,
-    /// They live on, unattended.
+    /// The processes live on, unattended.
     Spared,
 }
 
 /// Observes a running program.
 pub trait Attendant {
-    /// Why it ends the program.
+    /// The reason why it ends the program.
     type Reason;
 
     /// Receives output in order of arrival.
     fn printed(&mut self, stream: Stream, bytes: &[u8]);
 
-    /// Returns why the program should end, if it should. Called first at the start, then many times a second, until it does.
+    /// Returns the reason why the program should end, if any. Called first at the start, then many times per second until it
+    /// returns one.
     fn wants_end(&mut self) -> Option<Self::Reason>;
 }
 
-/// How a program ended.
+/// The way in which a program ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How<R> {
-    /// By itself, with that exit status.
+    /// The program exited with that status.
     Exited(i32),
-    /// By a signal that we did not send.
+    /// A signal that we did not send ended it.
     Signalled(i32),
-    /// At its time limit.
+    /// The program reached its time limit.
     TimedOut,
-    /// It printed nothing for too long.
+    /// The program printed nothing for too long.
     Idle,
     /// The attendant ended it.
     Stopped(R),
@@ -100,30 +101,30 @@ pub enum How<R> {
 /// A program that has ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended<R> {
-    /// How.
+    /// The way in which it ended.
     pub how: How<R>,
-    /// How long it ran.
+    /// The time that it ran.
     pub took: Duration,
 }
 
-/// The system does not tell how the program ended: it was reaped elsewhere.
+/// The system does not report how the program ended: it was reaped elsewhere.
 #[derive(Debug, thiserror::Error)]
 #[error("nothing is known of `{program}`: {cause}")]
 pub struct UnknownExit {
-    /// Its name.
+    /// The name of the program.
     pub program: String,
-    /// What the system said.
+    /// The message of the system.
     pub cause: io::Error,
 }
 
-/// A running program. Dropped, it is killed with its group.
+/// A running program. Dropping it kills it with its group.
 pub struct Running {
     program: String,
     child: Child,
     leader: Pid,
     streams: Streams,
     begun: Instant,
-    /// Whether its pid is still valid: it is not reaped.
+    /// True if its pid is still valid: it is not reaped.
     is_ours: bool,
 }
 
@@ -148,19 +149,19 @@ impl Running {
         match streams {
             Ok(streams) => Ok(running(streams)),
             Err(cause) => {
-                // Dropped, it is killed.
+                // Dropping it kills the program.
                 drop(running(Streams::default()));
                 Err(refused(program, cause))
             }
         }
     }
 
-    /// Returns its process group, to find it later, if the system tells its start time.
+    /// Returns its process group, to find it later, if the system reports its start time.
     pub fn group(&self) -> Option<ProcessGroup> {
         ProcessGroup::of(self.child.id())
     }
 
-    /// Waits for its end, or ends it at a limit.
+    /// Waits for the program's end, or ends it at a limit.
     pub fn wait<A: Attendant>(
         mut self,
         limits: &ProcessLimits,
@@ -187,7 +188,7 @@ impl Running {
         Ok(Ended { how: ending(status), took })
     }
 
-    /// Waits until the program has ended, without reaping it; returns why we ended it, if we did.
+    /// Waits until the program has ended, without reaping it; returns the reason why we ended it, if we did.
     fn attend<A: Attendant>(
         &mut self,
         limits: &ProcessLimits,
@@ -237,7 +238,7 @@ impl Running {
         }
     }
 
-    /// Reads the rest of an ended program's output, for a moment also that of others who hold its pipes.
+    /// Reads the rest of an ended program's output, and for a moment that of other processes that hold its pipes.
     fn listen<A: Attendant>(&mut self, attendant: &mut A) {
         let begun = Instant::now();
         while self.streams.is_open() {
@@ -260,7 +261,7 @@ impl Drop for Running {
     }
 }
 
-/// When a program has to end.
+/// The time at which a program must end.
 struct RunDeadline {
     limits: ProcessLimits,
     begun: Instant,
@@ -295,11 +296,11 @@ impl RunDeadline {
     }
 }
 
-/// A program that was told to end and still runs.
+/// A program that was signalled to end and still runs.
 struct Dying<R> {
     how: How<R>,
     is_killed: bool,
-    /// When the next signal is due.
+    /// The time when the next signal is due.
     next: Instant,
 }
 
@@ -331,7 +332,7 @@ fn refused(program: String, cause: io::Error) -> StartError {
     StartError { program, obstacle: StartObstacle::System, cause }
 }
 
-/// As much as a pipe holds.
+/// The capacity of a pipe.
 const PIECE: usize = 64 * 1024;
 
 /// An output stream of a program.
@@ -357,19 +358,19 @@ struct Input {
     written: usize,
 }
 
-/// What happened in the pipes.
+/// The activity in the pipes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Passed {
-    /// The program printed something.
+    /// The program printed output.
     Printed,
-    /// It read input, or a pipe was closed.
+    /// The program read input, or a pipe was closed.
     Moved,
-    /// Nothing during the wait.
+    /// There was no activity during the wait.
     Nothing,
 }
 
 impl Streams {
-    /// Takes the pipes of a just started program.
+    /// Takes the pipes of a program that was just started.
     pub(crate) fn of(child: &mut Child, input: Vec<u8>) -> io::Result<Self> {
         let unblocked = |end: OwnedFd| {
             rustix::io::ioctl_fionbio(&end, true)?;
@@ -440,7 +441,7 @@ impl Streams {
         }
     }
 
-    /// Writes as much input as the pipe takes; closes stdin after the last byte, or if the program has closed it.
+    /// Writes as much input as the pipe accepts; closes stdin after the last byte, or if the program has closed it.
     fn feed(&mut self) -> bool {
         let Some(input) = &mut self.input else { return false };
         match input.pipe.write(&input.bytes[input.written..]) {
@@ -454,7 +455,7 @@ impl Streams {
         true
     }
 
-    /// Discards further output in threads, so that processes that print on do not get a broken pipe while we live.
+    /// Discards further output in threads, so that processes that continue to print do not get a broken pipe while we run.
     pub(crate) fn drain_aside(&mut self) {
         for (_, pipe) in self.outputs.drain(..) {
             // Without a thread, the pipe is closed.

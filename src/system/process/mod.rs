@@ -1,8 +1,8 @@
 //! Runs other programs: without a shell, in a process group of their own, which is ended as a whole.
 //!
-//! [`Program::start`] returns a [`Running`], and [`Running::wait`] returns how it [`Ended`]. If dropped before, its whole group
-//! is killed. Output goes to an [`Attendant`], which may end the program; a [`Transcript`] keeps a bounded part of it, with
-//! [`Secrets`] masked. A [`ProcessGroup`] finds a program again whose runner was killed.
+//! [`Program::start`] returns a [`Running`], and [`Running::wait`] returns how it [`Ended`]. If it is dropped before, its whole
+//! group is killed. Output is passed to an [`Attendant`], which may end the program; a [`Transcript`] keeps a bounded part of it,
+//! with [`Secrets`] masked. A [`ProcessGroup`] finds a program again whose runner was killed.
 //!
 //! All of this is one loop without threads, so processes that keep the pipes open leave no thread here. A process that leaves the
 //! group (`setsid`) is out of reach.

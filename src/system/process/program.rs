@@ -1,4 +1,4 @@
-//! A program to start, and why it may not start.
+//! A program to start, and the reasons why it may not start.
 
 use std::ffi::OsString;
 use std::io::{self, ErrorKind};
@@ -30,15 +30,15 @@ pub struct Program {
 #[derive(Debug, thiserror::Error)]
 #[error("`{program}` cannot be started: {cause}")]
 pub struct StartError {
-    /// Its name.
+    /// The name of the program.
     pub program: String,
     /// The kind of failure.
     pub obstacle: StartObstacle,
-    /// What the system said.
+    /// The message of the system.
     pub cause: io::Error,
 }
 
-/// Why a program cannot be started.
+/// The reason why a program cannot be started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartObstacle {
     /// There is no such program: it is not installed.
@@ -49,7 +49,7 @@ pub enum StartObstacle {
     NoDirectory,
     /// Its arguments and environment are too long for the system.
     TooLong,
-    /// Anything else.
+    /// Any other failure.
     System,
 }
 
@@ -112,7 +112,7 @@ pub(crate) fn obstacle(cause: &io::Error, directory: &Path) -> StartObstacle {
 }
 
 const PAUSE: Duration = Duration::from_millis(5);
-/// How long a killed process may take to end.
+/// The longest time that a killed process may take to end.
 const UNKILLABLE: Duration = Duration::from_secs(5);
 
 /// A process group, known by its leader.
@@ -130,13 +130,14 @@ impl ProcessGroup {
         Some(Self { pid, started: started(pid)? })
     }
 
-    /// Returns whether its leader runs. Without the leader the group counts as ended: its other processes cannot be told from
-    /// strangers.
+    /// Returns whether its leader runs. Without the leader the group counts as ended: its other processes cannot be
+    /// distinguished from others.
     pub fn is_alive(&self) -> bool {
         started(self.pid).is_some_and(|started| started == self.started)
     }
 
-    /// Ends the group as [`ProcessLimits`](crate::system::process::ProcessLimits) says, and returns whether its leader is gone.
+    /// Ends the group as [`ProcessLimits`](crate::system::process::ProcessLimits) describes, and returns whether its leader is
+    /// gone.
     pub fn end(&self, grace: Duration) -> bool {
         let Some(leader) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else {
             return true;
@@ -159,16 +160,16 @@ impl ProcessGroup {
     }
 }
 
-/// Sends a signal to a group. An ended group is no error.
+/// Sends a signal to a group. An ended group is not an error.
 pub(crate) fn signal(leader: Pid, signal: Signal) {
     let _ = rustix::process::kill_process_group(leader, signal);
 }
 
-/// Returns when a living process began; one that has ended and that nobody asked about does not live.
+/// Returns the start time of a living process; one that has ended and is not reaped yet does not count as living.
 #[cfg(target_os = "linux")]
 fn started(pid: u32) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may itself have parentheses and spaces.
+    // The name in parentheses may itself contain parentheses and spaces.
     let mut fields = stat.rsplit_once(") ")?.1.split(' ');
     let state = fields.next()?;
     let ticks = fields.nth(18)?;
@@ -176,7 +177,7 @@ fn started(pid: u32) -> Option<String> {
     (!matches!(state, "Z" | "X" | "x")).then(|| format!("{ticks} {boot}").trim().to_owned())
 }
 
-/// Returns when a living process began; one that has ended and that nobody asked about does not live.
+/// Returns the start time of a living process; one that has ended and is not reaped yet does not count as living.
 #[cfg(not(target_os = "linux"))]
 fn started(pid: u32) -> Option<String> {
     let mut command = std::process::Command::new("ps");

@@ -11,13 +11,13 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// No run that is not to be ended takes so long.
+/// Longer than any run that is not ended early.
 const AGES: Duration = Duration::from_mins(2);
 const LIMITS: ProcessLimits =
     ProcessLimits { time: AGES, idle: None, grace: AGES, orphans: Orphans::Killed };
 const MIB: usize = 1024 * 1024;
 
-/// Keeps what is printed; has the program ended when that has a word in it.
+/// Keeps the output; ends the program when the output contains a word.
 struct Guest<'a> {
     transcript: Transcript<&'a mut Vec<u8>>,
     word: Option<&'static str>,
@@ -74,7 +74,7 @@ fn run(script: &str, limits: ProcessLimits) -> Seen {
     run_until(shell(script, home.path()), limits, None)
 }
 
-/// Returns the process whose number the script printed.
+/// Returns whether the process whose number the script printed is alive.
 fn alive(number: &str) -> bool {
     ProcessGroup::of(number.trim().parse().unwrap()).is_some()
 }
@@ -90,7 +90,7 @@ fn comes_true(mut condition: impl FnMut() -> bool) -> bool {
     true
 }
 
-/// Tries ever slower until the machine is fast enough for what is to be seen.
+/// Retries at slower and slower paces, until the machine is fast enough to show the effect.
 fn at_some_pace<T>(attempt: impl Fn(Duration) -> Option<T>) -> T {
     let paces = (0..6).map(|slower| Duration::from_millis(50 << (2 * slower)));
     paces.into_iter().find_map(attempt).expect("it is seen at no pace")
@@ -195,7 +195,7 @@ fn one_that_ignores_the_polite_signal_gets_the_other() {
         assert_eq!(seen.ended.how, How::Stopped("ready"));
         seen.stdout()
     };
-    // What it says in the meantime is heard.
+    // Its output in the meantime is kept.
     at_some_pace(|grace| (end(grace) == "ready\nno\n").then_some(()));
     assert_eq!(end(Duration::ZERO), "ready\n");
 }
@@ -229,7 +229,7 @@ fn silence_is_told_from_a_long_run() {
         assert_eq!(seen.ended.how, How::Idle);
         (seen.stdout() == "begun\n").then_some(())
     });
-    // Longer than it may be silent, and never silent so long: on stdout, then on stderr.
+    // Runs longer than the idle limit, but never idle for that long: on stdout, then on stderr.
     at_some_pace(|pause| {
         let pause = pause.as_secs_f64();
         let talk = format!(
@@ -243,7 +243,7 @@ fn silence_is_told_from_a_long_run() {
 
 #[test]
 fn what_is_left_in_the_background_ends_with_the_run_or_is_spared() {
-    // It holds the pipes; and it does not.
+    // The process holds the pipes in the first case, and not in the second.
     for script in ["sleep 600 & echo $!", "sleep 600 >/dev/null 2>&1 & echo $!"] {
         let seen = run(script, LIMITS);
         assert_eq!(seen.ended.how, How::Exited(0));
@@ -335,7 +335,7 @@ fn a_group_is_known_by_more_than_its_number() {
     assert!(!ProcessGroup { pid: 0, ..group }.is_alive());
 }
 
-/// What a text looks like when all places of secrets are known at once.
+/// Returns a text masked with all places of secrets known at once.
 fn masked(text: &[u8], secrets: &[(&str, &str)]) -> Vec<u8> {
     let mut places: Vec<(usize, usize, &str)> = Vec::new();
     for (name, value) in secrets.iter().filter(|(_, value)| value.len() >= SHORTEST_SECRET) {

@@ -9,13 +9,13 @@ use sha2::{Digest, Sha256};
 
 use super::child::Stream;
 
-/// How much of a last line is kept.
+/// The number of bytes of a last line that are kept.
 const LONGEST_LINE: usize = 4096;
 
-/// How many bytes are kept.
+/// The numbers of bytes that are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
-    /// Of the beginning, in the file; written as it comes.
+    /// Of the beginning, in the file; written as it is received.
     pub beginning: u64,
     /// Of the end, in the file; written when the program has ended.
     pub end: usize,
@@ -49,14 +49,14 @@ pub struct TranscriptFile {
     pub sha256: String,
     /// Its length in bytes.
     pub bytes: u64,
-    /// How many printed bytes are left out.
+    /// The number of printed bytes that are left out.
     pub left_out: u64,
 }
 
 /// Writes the beginning and the end of a long output to a file.
 struct Bounded<W> {
     file: W,
-    /// How many bytes of the beginning are still to be written.
+    /// The number of bytes of the beginning that are not written yet.
     beginning: u64,
     end: Tail,
     sum: Sha256,
@@ -71,7 +71,7 @@ struct Voice {
 }
 
 impl Default for Room {
-    /// 5 MiB of each.
+    /// Returns room for 5 MiB of each.
     fn default() -> Self {
         let mebibytes = 5 * 1024 * 1024;
         Self { beginning: mebibytes as u64, end: mebibytes, each: mebibytes }
@@ -187,7 +187,7 @@ pub(crate) struct Tail {
 pub struct Kept {
     /// The last bytes.
     pub bytes: Vec<u8>,
-    /// How many came before them.
+    /// The number of bytes before them.
     pub lost: u64,
 }
 
@@ -220,7 +220,7 @@ pub const SHORTEST_SECRET: usize = 8;
 /// Variables whose names end like this are secrets.
 const SECRET_ENDINGS: [&str; 4] = ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD"];
 
-/// Returns whether a variable of this name is a secret, whoever says so.
+/// Returns whether a variable of this name counts as a secret by its name alone.
 pub fn is_secret_name(name: &str) -> bool {
     let name = name.to_uppercase();
     SECRET_ENDINGS.iter().any(|end| name.ends_with(end))
@@ -230,16 +230,17 @@ pub fn is_secret_name(name: &str) -> bool {
 #[derive(Clone, Default)]
 pub struct Secrets {
     names: Vec<String>,
-    /// The states of an Aho-Corasick automaton. The first state has seen nothing of a secret; there is none without secrets.
+    /// The states of an Aho-Corasick automaton. The first state has seen nothing of a secret; without secrets, there are no
+    /// states.
     states: Vec<MatchState>,
 }
 
-/// A state: the longest prefix of a secret that the last bytes are.
+/// A state: the longest prefix of a secret that matches the last bytes.
 #[derive(Clone, Default)]
 struct MatchState {
     /// The transitions, sorted by byte.
     next: Vec<(u8, usize)>,
-    /// The failure link: the next longest prefix that the last bytes are.
+    /// The failure link: the next longest prefix that matches the last bytes.
     other: usize,
     /// The length of the prefix.
     depth: usize,
@@ -247,7 +248,7 @@ struct MatchState {
     found: Option<(usize, usize)>,
 }
 
-/// A secret that was found: how many bytes it has, and the number of its name.
+/// A secret that was found: its length in bytes, and the number of its name.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SecretMatch {
     pub(crate) length: usize,
@@ -272,7 +273,7 @@ impl Secrets {
         built
     }
 
-    /// Returns the values of the variables with such names, of the environment and of what is added to it.
+    /// Returns the values of the selected variables, from the environment and from the added variables.
     pub fn of_environment(added: &[(String, String)], is_secret: impl Fn(&str) -> bool) -> Self {
         let all: Vec<(String, String)> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -334,7 +335,7 @@ impl Secrets {
         (next, self.states[next].found.map(|(length, name)| SecretMatch { length, name }))
     }
 
-    /// Returns how many of the last bytes may be the start of a secret.
+    /// Returns the number of last bytes that may be the start of a secret.
     pub(crate) fn depth(&self, state: usize) -> usize {
         self.states.get(state).map_or(0, |state| state.depth)
     }
@@ -386,15 +387,15 @@ impl fmt::Debug for Secrets {
     }
 }
 
-/// Passes a text on piece by piece with its secrets masked, also those split between pieces. Overlapping secrets are masked as
-/// one, by the name of the first. What may be the start of a secret is held back until that is decided.
+/// Passes a text on piece by piece with its secrets masked, even those split between pieces. Overlapping secrets are masked as
+/// one, by the name of the first. Bytes that may be the start of a secret are held back until that is decided.
 pub(crate) struct Mask {
     secrets: Secrets,
     state: usize,
     /// The bytes held back, which start at offset `base`.
     held: Vec<u8>,
     base: u64,
-    /// The secrets found in them, in order; the first may begin before `base`.
+    /// The secrets found in the held bytes, in order; the first may begin before `base`.
     places: Vec<SecretSpan>,
 }
 
@@ -410,7 +411,7 @@ impl Mask {
         Self { secrets, state: 0, held: Vec::new(), base: 0, places: Vec::new() }
     }
 
-    /// Takes the next piece, and passes on all that is decided.
+    /// Takes the next piece, and passes on all bytes that are decided.
     pub(crate) fn pass(&mut self, bytes: &[u8], on: &mut dyn FnMut(&[u8])) {
         if self.secrets.is_empty() {
             return on(bytes);
@@ -432,13 +433,13 @@ impl Mask {
         self.hand_on(at - self.secrets.depth(self.state) as u64, on);
     }
 
-    /// Workload on what was held back.
+    /// Passes on the bytes that were held back.
     pub(crate) fn finish(&mut self, on: &mut dyn FnMut(&[u8])) {
         self.state = 0;
         self.hand_on(self.base + self.held.len() as u64, on);
     }
 
-    /// Notes a secret that ends last of all, joining it with those that it overlaps.
+    /// Notes a secret that ends after all others, and joins it with those that it overlaps.
     fn note(&mut self, mut place: SecretSpan) {
         while let Some(last) = self.places.last()
             && place.start < last.end
@@ -451,7 +452,7 @@ impl Mask {
         self.places.push(place);
     }
 
-    /// Workload on what stands before `decided`: no secret that is still to be found begins there.
+    /// Passes on the bytes before `decided`: no secret that is found later begins there.
     fn hand_on(&mut self, decided: u64, on: &mut dyn FnMut(&[u8])) {
         let mut from = self.base;
         let mut done = 0;
@@ -464,7 +465,7 @@ impl Mask {
             from = place.end;
             done += 1;
         }
-        // The bytes of a secret that may yet grow are not needed for that.
+        // The bytes of a secret that may still grow are not needed for that.
         if done == self.places.len() {
             on(self.between(from, decided));
         }

@@ -12,8 +12,8 @@ use crate::tasks::headers::listing::{ListScope, Listing, read_all};
 use crate::tasks::headers::summary::{ChildProgress, TaskSummary, gate_of};
 use crate::tasks::state::task_state::{TaskState, committed_task, parse};
 
-/// Returns the children that the open gate of the task waits for, with their states in HEAD: the entry that comes of it is
-/// compared with the commit before it. Nothing at other gates.
+/// Returns the children that the open gate of the task waits for, with their states in HEAD: the resulting entry is compared with the
+/// commit before it. Empty at other gates.
 pub(crate) fn awaited(
     workspace: &Workspace,
     state: &TaskState,
@@ -31,7 +31,7 @@ pub(crate) fn awaited(
             Some((parent, status)) if parent.as_ref() == Some(&state.id) => {
                 found.insert(child.id.clone(), status);
             }
-            // What nobody has committed has not begun.
+            // A child that is not committed has not begun.
             _ => {
                 found.insert(child.id.clone(), Status::Ready);
             }
@@ -55,8 +55,8 @@ fn committed_status(
     Ok(file.map(|file| (file.task.parent.clone(), file.task.status)))
 }
 
-/// Returns the ready tasks of the listing that wait for children, each with those that are open. Reads the archive only for those without open children outside it:
-/// failed ones are there.
+/// Returns the ready tasks of the listing that wait for children, each with its open children. Reads the archive only for tasks without
+/// open children outside it: failed ones are there.
 pub(crate) fn waiting(
     workspace: &Workspace,
     in_force: &InForce,
@@ -88,7 +88,7 @@ pub(crate) fn waiting(
     with_open_children(&read_all(workspace, in_force, ListScope::All))
 }
 
-/// Returns how far the children of each task are.
+/// Returns the progress of the children of each task.
 pub(crate) fn progress(listing: &Listing) -> HashMap<TaskId, ChildProgress> {
     let mut all: HashMap<TaskId, ChildProgress> = HashMap::new();
     for (child, _) in &listing.tasks {
@@ -108,7 +108,7 @@ pub(crate) fn children(workspace: &Workspace, in_force: &InForce, id: &TaskId) -
     own
 }
 
-/// Puts each task below its parent, as far as that is listed. Keeps the order otherwise. Returns how deep each task is.
+/// Puts each task below its parent, if that is listed. Keeps the order otherwise. Returns the depth of each task.
 pub(crate) fn as_tree(tasks: &mut Vec<(Box<TaskSummary>, ProjectPath)>) -> Vec<usize> {
     let listed: HashSet<TaskId> = tasks.iter().map(|(task, _)| task.id.clone()).collect();
     let parent = |task: &TaskSummary| task.parent.clone().filter(|id| listed.contains(id));
@@ -127,7 +127,7 @@ pub(crate) fn as_tree(tasks: &mut Vec<(Box<TaskSummary>, ProjectPath)>) -> Vec<u
             let own = below.remove(&Some(tasks[place].0.id.clone())).unwrap_or_default();
             next.extend(own.into_iter().map(|child| (child, depth + 1)));
         }
-        // Tasks that are parts of each other hang below none.
+        // One of the tasks that are parts of each other becomes a root.
         let Some(left) = seen.iter().position(|seen| !seen) else { break };
         for own in below.values_mut() {
             own.retain(|place| *place != left);
@@ -139,13 +139,13 @@ pub(crate) fn as_tree(tasks: &mut Vec<(Box<TaskSummary>, ProjectPath)>) -> Vec<u
     order.into_iter().map(|(_, depth)| depth).collect()
 }
 
-/// How many tasks agents may create below a task during one visit of it.
+/// The most tasks that agents may create below a task during one visit of it.
 const MOST_CHILDREN: usize = 20;
 
-/// How many levels of tasks agents may create below a person's task.
+/// The most levels of tasks that agents may create below a person's task.
 const MOST_LEVELS: usize = 3;
 
-/// The tasks of an agent that creates others: those become parts of what it holds.
+/// The tasks of an agent that creates others: the new ones become parts of the task that it holds.
 pub(crate) struct CreatorTasks {
     agent: AgentId,
     all: HashMap<TaskId, TaskSummary>,
@@ -159,8 +159,8 @@ impl CreatorTasks {
         Self { agent: agent.clone(), all: all.collect(), made: 0 }
     }
 
-    /// Makes the new task a part of the task that the agent holds. `is_told`: if it holds none, the task stands alone. Fails if the
-    /// agent holds none, or has created too much.
+    /// Makes the new task a part of the task that the agent holds. `is_told`: if it holds none, the task gets no parent. Fails if the
+    /// agent holds none, or has created too many.
     pub(crate) fn adopt(&mut self, new: &mut Task, is_told: bool) -> Result<(), ProjectError> {
         new.created_by = Some(self.agent.clone());
         let Some(parent) = self.parent(new.parent.as_ref(), is_told)? else { return Ok(()) };

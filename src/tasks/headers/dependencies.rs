@@ -22,7 +22,7 @@ pub(crate) struct Dependencies {
     lost: HashMap<TaskId, LostDependency>,
     /// Ids that no file has.
     missing: HashSet<TaskId>,
-    /// Tasks at gates that wait for their children, with those that are open.
+    /// Tasks at gates that wait for their children, each with its open children.
     waiting: HashMap<TaskId, Vec<TaskId>>,
 }
 
@@ -71,7 +71,7 @@ impl Dependencies {
         all
     }
 
-    /// Examines the listing, and has each of its tasks know what it waits for.
+    /// Examines the listing, and sets in each of its tasks the tasks that it waits for.
     pub(crate) fn note(workspace: &Workspace, in_force: &InForce, listing: &mut Listing) -> Self {
         let dependencies = Self::of(workspace, in_force, listing);
         if !dependencies.are_all_met() {
@@ -118,13 +118,13 @@ impl Dependencies {
         unmet.chain(self.waiting.get(&task.id).into_iter().flatten()).cloned().collect()
     }
 
-    /// Returns the lost dependencies of the task if they differ from those it knows; `None` for tasks in progress.
+    /// Returns the lost dependencies of the task if they differ from those that it records; `None` for tasks in progress.
     pub(crate) fn changes_for(&self, task: &TaskSummary) -> Option<Vec<LostDependency>> {
         let known: Vec<LostDependency> =
             task.lost_dependencies.iter().filter_map(|text| LostDependency::read(text)).collect();
         let mut lost: Vec<LostDependency> = Vec::new();
         for found in task.depends_on.iter().filter_map(|id| self.lost.get(id)) {
-            // A blocker of the same text from a completion blocks already.
+            // A blocker with the same text from a completion blocks already.
             let is_said = !known.contains(found) && task.blockers.contains(&found.to_string());
             if !is_said && !lost.contains(found) {
                 lost.push(found.clone());
@@ -136,7 +136,7 @@ impl Dependencies {
     }
 }
 
-/// Returns the tasks that a ready task waits for. Its children are read only where its gate waits for them.
+/// Returns the tasks that a ready task waits for. Its children are read only if its gate waits for them.
 pub(crate) fn awaited_now(workspace: &Workspace, in_force: &InForce, task: &Task) -> Vec<TaskId> {
     let waits = waits_for_children(&in_force.rules, task);
     let children =
@@ -144,7 +144,7 @@ pub(crate) fn awaited_now(workspace: &Workspace, in_force: &InForce, task: &Task
     awaited_by_one(workspace, in_force, task, &children)
 }
 
-/// Returns the tasks that one ready task waits for. `children` are its own; of the others, only those that it names are read.
+/// Returns the tasks that one ready task waits for. `children` are its own; other tasks are read only if it names them.
 pub(crate) fn awaited_by_one(
     workspace: &Workspace,
     in_force: &InForce,
@@ -175,7 +175,7 @@ fn read(
     Some(parse(in_force, id, path, &snapshot.bytes, workspace.now()).ok()?.task)
 }
 
-/// Returns which unfinished tasks wait for which: for what they depend on, and for their children.
+/// Returns the tasks that each unfinished task waits for: its dependencies and its children.
 fn waits(listing: &Listing) -> Waits<'_> {
     let active = listing.tasks.iter().map(|(task, _)| task).filter(|task| !task.is_finished());
     let mut waits = Waits::new();
@@ -215,7 +215,7 @@ pub(crate) fn circle_around(
     circle_of(&waits(&listing), id.as_str()).map(owned)
 }
 
-/// Fails if the task, as it will be, would wait for itself.
+/// Fails if the task, after the change, would wait for itself.
 pub(crate) fn refuse_circle(
     workspace: &Workspace,
     in_force: &InForce,
@@ -237,7 +237,7 @@ pub(crate) fn refuse_circle(
     })
 }
 
-/// Returns a circle as text, ending where it began.
+/// Returns a circle as text that ends where it began.
 pub(crate) fn circle_text<T: AsRef<str>>(circle: &[T]) -> String {
     let names: Vec<&str> = circle.iter().chain(circle.first()).map(AsRef::as_ref).collect();
     names.join(" -> ")

@@ -17,14 +17,14 @@ use crate::tasks::headers::listing::{ListScope, Listing, Match, TaskTree, joined
 use crate::tasks::headers::search::{KnownMatches, Query};
 use crate::tasks::headers::summary::{NEW, TaskSummary, WAITING};
 
-/// Which tasks to list. All given conditions must hold.
+/// The conditions for listed tasks. All given ones must hold.
 #[derive(Debug, Clone, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a condition of its own")]
 pub(crate) struct Filter {
-    /// Of one of these workflows.
+    /// Tasks of one of these workflows.
     pub workflows: Vec<WorkflowName>,
     pub gates: Vec<GateId>,
-    /// Of one of these roles.
+    /// Tasks of one of these roles.
     pub roles: Vec<RoleId>,
     /// Claimed by this agent.
     pub agent: Option<AgentId>,
@@ -38,7 +38,7 @@ pub(crate) struct Filter {
     /// Ready tasks that wait for others; [`Filter::statuses`] leaves them out.
     pub waiting: bool,
     pub milestones: Vec<String>,
-    /// Late: the due date has passed, or the time limit of the gate.
+    /// Late: the due date or the time limit of the gate has passed.
     pub overdue: bool,
     /// Due before that day, or that time.
     pub due_before: Option<Due>,
@@ -46,14 +46,14 @@ pub(crate) struct Filter {
     pub tags: Vec<String>,
     /// Ready, with all dependencies complete.
     pub ready: bool,
-    /// In which this is found.
+    /// With these terms in its text.
     pub search: Option<Query>,
-    /// Finished ones too.
+    /// Finished tasks too.
     pub all: bool,
     pub shape: ListShape,
 }
 
-/// How a list is laid out.
+/// The layout of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum ListShape {
     #[default]
@@ -65,14 +65,14 @@ pub(crate) enum ListShape {
 /// The order of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Sort {
-    /// The most urgent first, then what is due first, then the oldest.
+    /// The most urgent first, then the earliest due, then the oldest.
     #[default]
     Priority,
     /// The oldest first.
     Created,
     /// The last changed first.
     Updated,
-    /// What is due first, then the most urgent.
+    /// The earliest due first, then the most urgent.
     Due,
     /// The longest at its gate first.
     Waiting,
@@ -82,7 +82,7 @@ pub(crate) enum Sort {
     Id,
 }
 
-/// Returns the matching tasks, in order. Unreadable files are listed apart.
+/// Returns the matching tasks, in order. Unreadable files are listed separately.
 pub(crate) fn list(
     workspace: &Workspace,
     in_force: &InForce,
@@ -147,7 +147,7 @@ impl Filter {
     }
 }
 
-/// Returns whether the text is among these, however accents are written.
+/// Returns whether the text is among these, regardless of how accents are encoded.
 pub(crate) fn same(texts: &[String], wanted: &str) -> bool {
     texts.iter().any(|text| text == wanted || composed(text) == composed(wanted))
 }
@@ -189,7 +189,8 @@ pub(crate) fn task_held_by(
     Ok(listing.tasks.first().map(|(task, _)| task.id.clone()))
 }
 
-/// Checks the names of a filter. Fails for a name that is in neither the rules nor the listing; rules change, so an old name is valid.
+/// Checks the names of a filter. Fails for a name that is neither in the rules nor in the listing; rules change, so a listed old name
+/// is valid.
 pub(crate) fn check_filter_names(
     filter: &Filter,
     rules: &Rules,

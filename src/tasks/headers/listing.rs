@@ -1,7 +1,7 @@
-//! The summaries of all tasks, from a cache where the files have not changed.
+//! The summaries of all tasks, from a cache if the files have not changed.
 //!
-//! Git follows renames in merges, so an active task may end up in the archive. These are found by HEAD, so that no list has to
-//! walk the whole archive.
+//! Git follows renames in merges, so an active task may end up in the archive. These are found by HEAD, so that no list needs to walk
+//! the whole archive.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
@@ -37,43 +37,44 @@ const FEW: usize = 64;
 pub(crate) struct Listing {
     /// The tasks, with their paths.
     pub tasks: Vec<(Box<TaskSummary>, ProjectPath)>,
-    /// Those that a filter left out. To take thousands apart costs more than to find them, and a process that ends need not do it.
+    /// The tasks that a filter left out. Freeing thousands of them costs more than finding them, and a process that ends need not
+    /// free them.
     pub(crate) left_out: Vec<(Box<TaskSummary>, ProjectPath)>,
-    /// Where each task is in a tree, and how far its children are; only if a tree was asked for.
+    /// The position of each task in a tree, and the progress of its children; only if a tree was requested.
     pub tree: Option<TaskTree>,
-    /// How well tasks match what was searched for.
+    /// The quality of each task's match with the search.
     pub matches: HashMap<TaskId, Match>,
     /// Circles of tasks that wait for each other, and are never handed out.
     pub circles: Vec<Vec<String>>,
-    /// Files that cannot be read as tasks, with why.
+    /// Files that cannot be read as tasks, with the reason.
     pub unreadable: Vec<Unreadable>,
-    /// Files named like companions that are not next to their task: left over from a finished or moved task, or nobody's. Only a
-    /// walk through the long archive could tell, which no list does.
+    /// Files named like companions that are not next to their task: left over from a finished or moved task, or of no task. Only a
+    /// walk through the long archive could distinguish them, and no list makes one.
     pub(crate) beside: Vec<Unreadable>,
 }
 
 /// The tree of the tasks in a list.
 #[derive(Debug)]
 pub(crate) struct TaskTree {
-    /// How deep each task is, in the order of the list.
+    /// The depth of each task, in the order of the list.
     pub depths: Vec<usize>,
-    /// How far the children of a task are, listed or not.
+    /// The progress of the children of a task, listed or not.
     pub progress: HashMap<TaskId, ChildProgress>,
 }
 
-/// Where a term was found, the most telling one first.
+/// The field in which a term was found, most significant first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SearchField {
     Id,
     Title,
     Tags,
-    /// What was said in a completion: its summary, blockers or notes.
+    /// The texts of completions: summaries, blockers and notes.
     Summary,
     Body,
 }
 
 impl SearchField {
-    /// Those that are searched as texts, in order.
+    /// The fields that are searched as texts, in order.
     pub(crate) const TEXTS: [Self; 4] = [Self::Title, Self::Tags, Self::Summary, Self::Body];
 
     /// Returns its name in `--json`.
@@ -87,18 +88,19 @@ impl SearchField {
         }
     }
 
-    /// Returns what a term found there is worth. A whole word is worth more than the beginning of one, a field more than later ones.
+    /// Returns the score of a term that was found in the field. A whole word scores more than the beginning of one, and a field more
+    /// than later ones.
     pub(crate) fn worth(self, is_whole: bool) -> u32 {
         2 * (Self::Body as u32 - self as u32) + 1 + u32::from(is_whole)
     }
 }
 
-/// How well a task matches.
+/// The quality of a task's match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Match {
     /// The sum over the terms; the higher, the better.
     pub score: u32,
-    /// The field of the term that was found in the least telling one.
+    /// The least significant field in which a term was found.
     pub field: SearchField,
 }
 
@@ -107,7 +109,7 @@ pub(crate) struct Match {
 pub(crate) struct Unreadable {
     pub path: String,
     pub reason: String,
-    /// The faults in its text, if it has some.
+    /// The faults in its text, if any.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -125,7 +127,7 @@ impl Unreadable {
     }
 }
 
-/// Which files are read.
+/// The files that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ListScope {
     /// Active tasks, also those that git moved into the archive.
@@ -158,13 +160,13 @@ pub(crate) fn read_all(workspace: &Workspace, in_force: &InForce, scope: ListSco
     let read = |entry: &TaskEntry| read_summary(paths, workflow, &entry.id, &entry.path);
     for (entry, read) in missed.iter().zip(read_many(&missed, read)) {
         match read {
-            // Not cached: defaults of a hand-made file come from the rules, which may change.
+            // Not cached: a hand-made file's defaults are those of the rules, which may change.
             Ok(task) if task.is_new => listing.tasks.push((task, entry.path.clone())),
             Ok(task) => match cache.put(&entry.path, task.file, task, looked) {
                 Some(task) => listing.tasks.push((task, entry.path.clone())),
                 None => kept.push(entry.path.clone()),
             },
-            // It was finished or moved since the folder was listed: a list of all tasks looks for it.
+            // The task was finished or moved since the folder was listed: a list of all tasks looks for it.
             Err(ProjectError::Store(StoreError::Gone { .. })) if scope == ListScope::All => {
                 let moved = task_files::find(paths, &entry.id).ok().map(|found| found.path);
                 listing.tasks.extend(moved.and_then(|path| {
@@ -177,7 +179,7 @@ pub(crate) fn read_all(workspace: &Workspace, in_force: &InForce, scope: ListSco
     }
     let read_now = listing.tasks.iter().map(|(_, path)| path);
     forget_gone(&mut cache, kept.iter().chain(read_now), scope);
-    // The cache only saves time: a read-only project is listed all the same.
+    // The cache only saves time: a read-only project can still be listed.
     let _ = cache.save(paths);
     listing.tasks.extend(kept.into_iter().filter_map(|path| {
         let (file, mut task) = cache.take(&path)?;
@@ -202,7 +204,7 @@ pub(crate) fn read_all(workspace: &Workspace, in_force: &InForce, scope: ListSco
     listing
 }
 
-/// What was found below `tasks/`.
+/// The entries found below `tasks/`.
 struct Walked {
     /// By id.
     active: Vec<TaskEntry>,
@@ -262,7 +264,7 @@ fn entries(
                 active.drain(start..start + count);
                 entries.push(entry);
             }
-            // While a task moves into the archive it is in both places; or it was moved back meanwhile.
+            // While a task moves into the archive, it is in both places; or it was moved back meanwhile.
             Some(_) if journal::is_pending(paths) || !stands(&entry.path) => {}
             Some(other) => {
                 let other = &other.path;
@@ -290,7 +292,7 @@ fn entries(
     entries
 }
 
-/// Removes the files from a cache that are not there any more, as far as the list covers them.
+/// Removes files that no longer exist from a cache, as far as the list covers them.
 pub(crate) fn forget_gone<'p, H: Serialize + DeserializeOwned>(
     cache: &mut HeaderCache<H>,
     standing: impl Iterator<Item = &'p ProjectPath> + Clone,
@@ -319,7 +321,7 @@ pub(crate) fn read_many<F: Sync, R: Send>(files: &[F], read: impl Fn(&F) -> R + 
     })
 }
 
-/// Returns what a thread made.
+/// Returns the result of a thread.
 pub(crate) fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
@@ -392,7 +394,8 @@ pub(crate) fn open_in_archive(workspace: &Workspace) -> Vec<TaskEntry> {
     open.into_iter().filter_map(entry).collect()
 }
 
-/// Returns those files in HEAD: from the cached scan of an earlier commit, updated by the changes since.
+/// Returns the paths in HEAD's archive whose tasks are unfinished: from the cached scan of an earlier commit, updated by the changes
+/// since.
 fn open_in_head(workspace: &Workspace) -> Result<BTreeSet<ProjectPath>, ProjectError> {
     let repository = &workspace.repository;
     let Some(head) = repository.head_for_reading()?.commit else { return Ok(BTreeSet::new()) };
@@ -422,7 +425,7 @@ fn open_in_head(workspace: &Workspace) -> Result<BTreeSet<ProjectPath>, ProjectE
     }
     if before.as_ref() != Some(&open) || changed.len() > FEW_CHANGED {
         let names = open.iter().map(ToString::to_string).collect();
-        // The scan only saves time: a read-only project is listed all the same.
+        // The scan only saves time: a read-only project can still be listed.
         let _ = ArchiveScan { commit: head.to_string(), open: names }.save(&workspace.paths);
     }
     Ok(open)

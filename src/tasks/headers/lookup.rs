@@ -1,4 +1,4 @@
-//! Finds the task that a person means: by its id, or by the beginning of one. Files and programs name whole ids.
+//! Finds the task that a person typed: by its id, or by the beginning of one. Files and programs name whole ids.
 
 use crate::domain::{TaskId, Ticket, TypedTask};
 use crate::files::printable::one_line;
@@ -10,11 +10,11 @@ use crate::storage::task_files::WalkEntry;
 use crate::tasks::headers::listing::{ListScope, read_all};
 use crate::tasks::state::task_state::{find, path_in};
 
-/// How many tasks of an ambiguous id are named.
+/// The most tasks that are named for an ambiguous id.
 const FEW: usize = 10;
 
-/// Returns the task, or the visit of it, that was typed. A whole id counts as it is; else one task alone must begin so, of the active
-/// ones if any does.
+/// Returns the task, or the visit of it, that was typed. A whole id counts as it is; otherwise exactly one task must match the
+/// beginning. Active tasks have precedence.
 pub(crate) fn ticket(workspace: &Workspace, typed: &TypedTask) -> Result<Ticket, ProjectError> {
     let TypedTask { visit, branch, .. } = typed.clone();
     Ok(Ticket { task: task(workspace, typed)?, visit, branch })
@@ -36,7 +36,7 @@ pub(crate) fn task(workspace: &Workspace, typed: &TypedTask) -> Result<TaskId, P
         found = matching(task_files::walk_archived(paths), text);
     }
     match (whole, &found[..]) {
-        // Without a task, the command says so. If only the worktree lacks it, no other is meant.
+        // If there is no such task, the command reports that. If only the worktree lacks the task, no other one is meant.
         (Some(id), _) if found.is_empty() || is_committed(workspace, &id) => Ok(id),
         (_, [only]) => Ok(only.clone()),
         (_, []) => unknown(workspace, text),
@@ -52,7 +52,7 @@ pub(crate) fn each(
     typed.iter().map(|typed| task(workspace, typed)).collect()
 }
 
-/// Returns the ids that begin so; only the one that is so, apart from its case and its prefix, if there is one.
+/// Returns the ids that begin with the text; only the exact match, apart from case and prefix, if there is one.
 fn matching(entries: impl Iterator<Item = WalkEntry>, text: &str) -> Vec<TaskId> {
     let begins = |entry: WalkEntry| match entry {
         WalkEntry::Task(task) if task.id.begins_with(text) => Some(task.id),
@@ -73,7 +73,7 @@ fn is_committed(workspace: &Workspace, id: &TaskId) -> bool {
     commit.is_some_and(|commit| path_in(workspace, commit, id).is_ok_and(|path| path.is_some()))
 }
 
-/// Fails as a whole id of no task does.
+/// Fails with the error for a whole id that is not a task's.
 fn unknown(workspace: &Workspace, text: &str) -> Result<TaskId, ProjectError> {
     let id = if let Some((prefix, local)) = text.split_once('-') {
         format!("{}-{}", prefix.to_ascii_uppercase(), local.to_ascii_lowercase())

@@ -1,7 +1,7 @@
-//! Search over ids, titles, labels, what agents said, and bodies.
+//! Search over ids, titles, labels, texts of completions, and bodies.
 //!
-//! Texts are compared as words in lower case. A cache beside that of the summaries keeps them so, and only a search loads it.
-//! No search library: at 10,000 tasks the words are a few megabytes, and looking through all of them takes milliseconds.
+//! Texts are compared as words in lower case. A cache beside that of the summaries holds them in this form, and only a search
+//! loads it. No search library: at 10,000 tasks the words are a few megabytes, and searching all of them takes milliseconds.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -19,7 +19,7 @@ use crate::tasks::headers::listing::{
     ListScope, Listing, Match, SearchField, forget_gone, read_file, read_many,
 };
 
-/// The cache of texts. The form changes when [`TaskText`] or what counts as a word does.
+/// The cache of texts. Change the schema when [`TaskText`] or the definition of a word changes.
 const TEXTS: CacheFile = CacheFile { name: "text", schema: "text 2" };
 
 /// A search query. A task matches if it has all of the terms.
@@ -29,7 +29,7 @@ pub(crate) struct Query {
     terms: Vec<String>,
 }
 
-/// There is no word in what is searched for.
+/// The search text has no words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no letter or digit to search for")]
 pub(crate) struct NoWords;
@@ -55,18 +55,18 @@ impl FromStr for Query {
 }
 
 impl Query {
-    /// Reads an argument of a command: one with a space in it is a phrase, since the shell took the quotes away.
+    /// Reads an argument of a command: one with a space in it is a phrase, since the shell removed the quotes.
     pub(crate) fn of_argument(argument: &str) -> Result<Self, NoWords> {
         let is_phrase = argument.contains(char::is_whitespace) && !argument.contains('"');
         if is_phrase { format!("\"{argument}\"").parse() } else { argument.parse() }
     }
 
-    /// Returns the query for the terms of all of these.
+    /// Returns the query for the terms of all these queries.
     pub(crate) fn all(queries: &[Self]) -> Self {
         Self { terms: queries.iter().flat_map(|query| query.terms.clone()).collect() }
     }
 
-    /// Returns where the terms are in a text, in order.
+    /// Returns the ranges of the terms in a text, in order.
     pub(crate) fn marks(&self, text: &str) -> Vec<Range<usize>> {
         let words: Vec<(Range<usize>, String)> = words(text).collect();
         let terms: Vec<Vec<&str>> =
@@ -100,7 +100,7 @@ impl Query {
     }
 }
 
-/// Returns how many words at the beginning of these match a term.
+/// Returns the number of words at the beginning of these that match a term.
 fn matching(term: &[&str], words: &[(Range<usize>, String)]) -> Option<usize> {
     let (last, whole) = term.split_last()?;
     let is_there = term.len() <= words.len()
@@ -113,7 +113,7 @@ fn matching(term: &[&str], words: &[(Range<usize>, String)]) -> Option<usize> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct TaskText<T> {
     text: T,
-    /// Where the fields end, in the order of [`SearchField::TEXTS`].
+    /// The ends of the fields, in the order of [`SearchField::TEXTS`].
     ends: [usize; 4],
 }
 
@@ -136,7 +136,7 @@ impl TaskText<Box<str>> {
 }
 
 impl<T: AsRef<str>> TaskText<T> {
-    /// Returns how well the terms match the task in the file of that name, if all are found.
+    /// Returns the quality of the terms' match with the task in the file of that name; `None` if a term is missing.
     fn matching(&self, name: &str, terms: &[Finder<'_>]) -> Option<Match> {
         let mut all = Match { score: 0, field: SearchField::Id };
         for term in terms {
@@ -150,7 +150,7 @@ impl<T: AsRef<str>> TaskText<T> {
         Some(all)
     }
 
-    /// Returns where a term is found best.
+    /// Returns the field in which a term has its best match, with the score.
     fn find(&self, term: &Finder<'_>) -> Option<(SearchField, u32)> {
         let bytes = self.text.as_ref().as_bytes();
         let mut best: Option<(SearchField, u32)> = None;
@@ -177,7 +177,7 @@ fn said_in(visit: &Visit) -> impl Iterator<Item = &str> {
     [visit.summary.as_str()].into_iter().chain(blockers).chain(visit.rejection_notes.as_deref())
 }
 
-/// What a search found in the texts that were read before: nothing for a task that does not match.
+/// The results of a search in cached texts: `None` for a task that does not match.
 pub(crate) struct KnownMatches<'q> {
     terms: Vec<Finder<'q>>,
     cache: HeaderCache<Option<Match>>,
@@ -220,20 +220,20 @@ impl<'q> KnownMatches<'q> {
         };
         let mut cache = HeaderCache::<TaskText<Box<str>>>::load(paths, TEXTS);
         for ((id, path), read) in missed.iter().zip(read_many(&missed, read)) {
-            // What cannot be read any more has just moved or gone, and is no match.
+            // An unreadable file has just been moved or removed, and does not match.
             let Some((text, stat)) = read else { continue };
             let fits = text.matching(path.name(), &self.terms);
             found.extend(fits.map(|fits| ((*id).clone(), fits)));
             cache.put(path, stat, text, looked);
         }
         forget_gone(&mut cache, listing.tasks.iter().map(|(_, path)| path), scope);
-        // The cache only saves time: a read-only project is searched all the same.
+        // The cache only saves time: a read-only project can still be searched.
         let _ = cache.save(paths);
         found
     }
 }
 
-/// Returns whether a term is the id that a file is named after, ` aof abc`, or that without the project's prefix.
+/// Returns whether a term is the id in the file's name, as ` aof abc`, or that id without the project's prefix.
 fn is_id(name: &str, term: &[u8]) -> bool {
     let id = name.strip_suffix(".md").unwrap_or(name);
     let folded = id.bytes().rev().map(|byte| match byte {
@@ -244,7 +244,7 @@ fn is_id(name: &str, term: &[u8]) -> bool {
         && folded.chain([b' ']).zip(term.iter().rev()).all(|(own, wanted)| own == *wanted)
 }
 
-/// Returns the words of a text, with where they are.
+/// Returns the words of a text, with their ranges.
 fn words(text: &str) -> impl Iterator<Item = (Range<usize>, String)> {
     let mut letters = text.char_indices().peekable();
     std::iter::from_fn(move || {
@@ -269,7 +269,7 @@ fn words(text: &str) -> impl Iterator<Item = (Range<usize>, String)> {
     })
 }
 
-/// Returns a word in lower case, without accents: people type names without them, and a Mac writes `é` as two characters.
+/// Returns a word in lower case, without accents: people type names without them, and macOS may write `é` as two characters.
 fn lower(word: &str) -> String {
     if word.is_ascii() {
         return word.to_ascii_lowercase();
@@ -286,7 +286,7 @@ fn stands_alone(letter: char) -> bool {
         | '\u{20000}'..='\u{3ffff}')
 }
 
-/// Returns the words of a text in lower case, as ` word word `; nothing if there is none.
+/// Returns the words of a text in lower case, as ` word word `; an empty text if there are none.
 fn folded(text: &str) -> String {
     let mut all = String::with_capacity(text.len() + 2);
     for (_, word) in words(text) {

@@ -1,4 +1,4 @@
-//! The summary of a task: as much of its file as lists, sweeps, hand-outs and counts need.
+//! The summary of a task: the part of its file that lists, sweeps, hand-outs and counts need.
 
 use std::fmt;
 use std::ops::Deref;
@@ -20,16 +20,16 @@ use crate::rules::{Rules, Stay, is_nobody, is_over, lost_dependencies, owed, sta
 use crate::storage::{CacheFile, Deferred, FileStat, ProjectPath};
 use crate::tasks::state::acceptance::count_boxes;
 
-/// Changes when a summary's shape or meaning does: older caches are made anew.
+/// The version of a summary's shape and meaning: older caches are rebuilt.
 const SCHEMA: &str = "21";
 
 /// The cache of summaries.
 pub(crate) const HEADERS: CacheFile = CacheFile { name: "cache", schema: SCHEMA };
 
-/// The status of a hand-made file that nobody has taken up.
+/// The status of a hand-made file that is not adopted yet.
 pub(crate) const NEW: &str = "new";
 
-/// What people see of a ready task that waits for others.
+/// The word that people see for a ready task that waits for others.
 pub(crate) const WAITING: &str = "waiting";
 
 /// One task as lists show it.
@@ -39,40 +39,40 @@ pub(crate) struct TaskSummary {
     /// The task as its file has it, without its history, its context, its metadata and its description.
     pub task: Box<Task>,
     priority: Priority,
-    /// Whether it is a hand-made file that nobody has taken up.
+    /// True if it is a hand-made file that is not adopted yet.
     pub is_new: bool,
-    /// The tasks on whose loss it waits, in the words of its blockers.
+    /// The lost dependencies that block it, as its blockers name them.
     pub lost_dependencies: Vec<String>,
-    /// What its time limits count from.
+    /// The clocks of its time limits.
     pub clocks: Vec<VisitClock>,
-    /// Its ended visits: most of what there is of a project, so they take up little.
+    /// Its ended visits: most of a project's data, so they are stored compactly.
     pub visits: Deferred<Box<[EndedVisit]>>,
     /// The boxes in its body.
     pub checklist: ChecklistCount,
-    /// Whether the acceptance tests in its frontmatter are invalid.
+    /// True if the acceptance tests in its frontmatter are invalid.
     pub has_bad_tests: bool,
-    /// Whether something in it is read otherwise than it looks.
+    /// True if a form in it is not read as it looks.
     pub is_misread: bool,
-    /// Whether it names a file of tests.
+    /// True if it names a file of tests.
     pub has_tests_file: bool,
     /// The state of the file that it was read from.
     #[serde(skip)]
     pub file: FileStat,
-    /// From when on it is late.
+    /// The time from which it is late.
     #[serde(skip)]
     pub due_at: Option<Timestamp>,
-    /// The tasks that it waits for, where a list looked them up.
+    /// The tasks that it waits for, if a list looked them up.
     #[serde(skip)]
     pub waiting_for: Vec<TaskId>,
-    /// Whose the open visit is under the rules in force, which may have changed since the task came there.
+    /// The role of the open visit under the rules in force, which may have changed since the task reached its gate.
     #[serde(skip)]
     pub role: Option<RoleId>,
-    /// The branches that are open under the rules in force, each with its role there.
+    /// The branches that are open under the rules in force, each with its role.
     #[serde(skip)]
     pub open_branches: Vec<OpenBranch>,
 }
 
-/// What the time limits of a visit, or of a branch, count from. There is none while it is blocked or held.
+/// The clock of the time limits of a visit, or of a branch. It does not exist while the visit is blocked or held.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct VisitClock {
     pub branch: Option<GateId>,
@@ -106,7 +106,7 @@ impl Deref for TaskSummary {
 }
 
 impl TaskSummary {
-    /// Returns what is kept of the task of a file.
+    /// Returns the summary of the task in a file.
     pub(crate) fn of(file: &TaskFile) -> Self {
         let whole = &file.task;
         let branches: Vec<&OpenBranch> =
@@ -139,8 +139,8 @@ impl TaskSummary {
         }
     }
 
-    /// Notes when it is due, and whose the open visit and its branches are: a task follows the rules in force, not those of when it
-    /// came to its gate.
+    /// Sets its due time, and the roles of the open visit and its branches: a task follows the rules in force, not those of the
+    /// time when it reached its gate.
     pub(crate) fn follow(&mut self, rules: &Rules) {
         self.due_at = self.plan.due.map(|due| due.ends(&rules.project.timezone));
         self.open_branches =
@@ -150,7 +150,7 @@ impl TaskSummary {
         };
         let known = |id: &GateId| gate.fork()?.branches.iter().find(|own| own.id() == id);
         if gate.fork().is_some() {
-            // What the rules do not have any more is waited for by nobody, and is nobody's work.
+            // A branch that is no longer in the rules is not waited for, and is not anyone's work.
             self.open_branches.retain(|branch| known(&branch.id).is_some());
         }
         let is_escalated = self.task.gate.as_ref().is_some_and(|open| open.escalated.is_some());
@@ -165,17 +165,17 @@ impl TaskSummary {
         }
     }
 
-    /// Returns how urgent it is.
+    /// Returns its priority.
     pub(crate) fn priority(&self) -> Priority {
         self.priority
     }
 
-    /// Returns from when on it is late; the end of time where it is never due.
+    /// Returns the time from which it is late; the maximum if it is never due.
     pub(crate) fn due_or_never(&self) -> Timestamp {
         self.due_at.unwrap_or(Timestamp::MAX)
     }
 
-    /// Returns the word for where it stands: its status, or `new`.
+    /// Returns the word for its state: its status, or `new`.
     pub(crate) fn state(&self) -> &'static str {
         if self.is_new { NEW } else { self.status.as_str() }
     }
@@ -194,7 +194,7 @@ impl TaskSummary {
         self.task.gate.as_ref().map(|open| &open.current)
     }
 
-    /// Returns when it came to its gate.
+    /// Returns the time when it reached its gate.
     pub(crate) fn entered(&self) -> Option<i64> {
         self.task.gate.as_ref().map(|open| open.entered.as_second())
     }
@@ -209,24 +209,24 @@ impl TaskSummary {
         self.task.gate.as_ref().is_some_and(|open| open.held.is_some())
     }
 
-    /// Returns whether it, or a branch of it, took too long where nobody steps in for that.
+    /// Returns whether it, or a branch of it, exceeds a time limit for which no escalation is set.
     pub(crate) fn exceeds_time_limit(&self) -> bool {
         self.time_limit_passed().is_some()
     }
 
-    /// Returns when it, or a branch of it, began to take too long.
+    /// Returns the time when it, or a branch of it, exceeded its time limit.
     pub(crate) fn time_limit_passed(&self) -> Option<Timestamp> {
         let whole = self.task.gate.as_ref().and_then(OpenVisit::overdue_since);
         whole.or_else(|| self.open_branches.iter().filter_map(OpenBranch::overdue_since).min())
     }
 
-    /// Returns whether it is late: its due date has passed, or it took too long.
+    /// Returns whether it is late: its due date has passed, or it exceeds its time limit.
     pub(crate) fn is_overdue(&self, now: Timestamp) -> bool {
         let is_due = self.due_at.is_some_and(|due| due <= now);
         !self.is_finished() && (is_due || self.exceeds_time_limit())
     }
 
-    /// Returns whether the rules want something done with it.
+    /// Returns whether the rules require a change of it.
     pub(crate) fn is_owed(&self, rules: &Rules) -> bool {
         !self.is_new && self.task.gate.is_some() && owed(rules, &self.task).is_some()
     }
@@ -236,13 +236,13 @@ impl TaskSummary {
         distinct(self.role.iter().chain(self.open_branches.iter().map(|branch| &branch.role)))
     }
 
-    /// Returns who has claimed it, or a branch of it.
+    /// Returns the agents that have claimed it, or a branch of it.
     pub(crate) fn agents(&self) -> impl Iterator<Item = &AgentId> {
         let branches = self.open_branches.iter().filter_map(|branch| branch.agent.as_ref());
         distinct(self.routing.agent.iter().chain(branches))
     }
 
-    /// Returns the roles of what can be claimed: the whole, or branches.
+    /// Returns the roles of the parts that can be claimed: the whole task, or branches.
     pub(crate) fn free_roles(&self) -> impl Iterator<Item = &RoleId> {
         let own = self.role.iter().filter(|_| self.routing.agent.is_none());
         own.chain(self.ready_branches().map(|branch| &branch.role))
@@ -253,13 +253,13 @@ impl TaskSummary {
         self.open_branches.iter().filter(|branch| branch.status == BranchStatus::Ready)
     }
 
-    /// Returns the branches, as the file has them, for which there is nobody.
+    /// Returns the branches, as the file has them, that no agent can take.
     pub(crate) fn branches_without_agents(&self) -> impl Iterator<Item = &OpenBranch> {
         self.task.branches().filter(|branch| branch.blockers.iter().any(|text| is_nobody(text)))
     }
 }
 
-/// Returns the gate that the task stands at, as the rules in force have it.
+/// Returns the task's gate, as the rules in force have it.
 pub(crate) fn gate_of<'r>(rules: &'r Rules, task: &Task) -> Option<&'r Gate> {
     let (_, gate) = rules.workflow_of(task)?.gate(&task.gate.as_ref()?.current)?;
     Some(gate)
@@ -338,11 +338,11 @@ impl<'t> SummaryDocument<'t> {
     }
 }
 
-/// How many children of a task are complete.
+/// The number of complete children of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub(crate) struct ChildProgress {
     pub complete: usize,
-    /// All but the cancelled ones.
+    /// All children except the cancelled ones.
     pub total: usize,
 }
 
@@ -368,55 +368,55 @@ impl ChildProgress {
     }
 }
 
-/// An ended visit, as far as counting goes.
+/// An ended visit, with the values that are counted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct EndedVisit {
     /// The gate, or the branch of one.
     pub gate: String,
-    /// Whose work it was.
+    /// The role whose work it was.
     pub role: Option<String>,
-    /// Who ended it.
+    /// The agent that ended it.
     pub agent: Option<String>,
-    /// In which session, if that is known.
+    /// The session in which it ended, if known.
     pub session: Option<String>,
-    /// When it began, in seconds since 1970.
+    /// The time when it began, in seconds since 1970.
     pub entered: i64,
-    /// How long, in seconds; none where the clock ran backwards.
+    /// Its duration in seconds; 0 if the clock ran backwards.
     pub seconds: u64,
-    /// Whether the file says that it ended before it began: the clocks of two machines differ.
+    /// True if the file has an end before the beginning: the clocks of two machines differ.
     pub skewed: bool,
-    /// How often its time limit ran out.
+    /// The number of times that its time limit ran out.
     pub timeouts: u32,
-    /// How it ended: a word of `Ending`.
+    /// Its ending: a word of `Ending`.
     pub ended: String,
-    /// Whether a completion ended it.
+    /// True if a completion ended it.
     pub completed: bool,
-    /// Whether it ended in a rejection.
+    /// True if it ended in a rejection.
     pub rejected: bool,
-    /// Where the task went, as files call it; nothing while other branches of the fork are open.
+    /// The next place of the task, as files name it; `None` while other branches of the fork are open.
     pub to: Option<String>,
-    /// Gates that were passed over on the way.
+    /// Gates that were skipped on the way.
     pub skipped: Box<[String]>,
-    /// The place of the item in its loop that it was about.
+    /// The index in its loop of the item that it was about.
     pub item: Option<usize>,
     /// The number of the round that the next visit begins.
     pub round: Option<u32>,
-    /// How often the task has now been sent back there.
+    /// The number of times that the task has been sent back there, with this one.
     pub retry: Option<u32>,
-    /// What the fork came to by it.
+    /// The result of the fork, if this visit closed it.
     pub join: Option<Box<JoinedFork>>,
 }
 
-/// A fork that was closed, as far as counting goes.
+/// A closed fork, with the values that are counted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct JoinedFork {
     pub fork: String,
-    /// Whether it rejected.
+    /// True if it rejected.
     pub failed: bool,
 }
 
 impl EndedVisit {
-    /// Returns what is kept of an entry.
+    /// Returns the counted values of an entry.
     pub(crate) fn of(visit: &Visit) -> Self {
         Self {
             gate: visit.station().to_string(),

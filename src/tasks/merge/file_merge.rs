@@ -1,7 +1,7 @@
 //! Merges two versions of a task file by meaning: the history by the rules, people's keys one by one, the body as text.
 //!
-//! The result is the file of the winning side, byte for byte, with the other side's hand edits spliced in. What would need a
-//! guess gets conflict markers. Reads and writes no file; knows no branch.
+//! The result is the file of the winning side, byte for byte, with the other side's hand edits spliced in. Parts that cannot
+//! be merged without a guess get conflict markers. Reads and writes no file; knows no branch.
 
 use super::versions::{
     Conflict, FileMerge, SameEndings, Versions, ensure_one_task, merge_bodies, unreadable,
@@ -33,8 +33,8 @@ pub(crate) fn merge_files(
     merge_by(rules, id, versions, marks, MergedFile::marked)
 }
 
-/// Merges the versions of two common ancestors of a criss-cross merge into a virtual base. Git merges these first, and nobody
-/// sees the result. It has no markers, since an unreadable base would restore what one side removed.
+/// Merges the versions of two common ancestors of a criss-cross merge into a virtual base. Git merges these first, and shows
+/// the result to no one. It has no markers, since an unreadable base would restore text that one side removed.
 pub(crate) fn merge_virtual_base(
     rules: &Rules,
     id: &TaskId,
@@ -101,7 +101,7 @@ impl ReadVersions {
         Ok(Self { base, ours, theirs, defaults })
     }
 
-    /// Merges the versions; the inner error says why that would need a guess.
+    /// Merges the versions; the inner error is the reason why that would need a guess.
     fn merged(&self, rules: &Rules) -> Result<Result<MergedFile, String>, ProjectError> {
         let base = self.base.as_ref();
         let apart = match apart(base.map(|file| &file.task), &self.ours.task, &self.theirs.task) {
@@ -148,7 +148,7 @@ impl ReadVersions {
         Ok(Ok(MergedFile { bytes, disputed, conflicts, merged, left_out }))
     }
 
-    /// Returns which keys are people's.
+    /// Returns the scope of the keys that are people's.
     fn scope(&self) -> Scope {
         let adopted = [&self.ours, &self.theirs].iter().any(|file| file.origin == Origin::Adopted);
         if adopted { Scope::People } else { Scope::All }

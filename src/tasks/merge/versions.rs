@@ -1,4 +1,5 @@
-//! The versions of a task file that are merged: whether they are of one task, their line endings, their bodies, and the result.
+//! The versions of a task file that are merged: a check that they are of one task, their line endings, their bodies, and the
+//! result.
 //!
 //! Git's rename detection may take a new task for one that was moved into the archive at the same time. Two tasks are never mixed.
 
@@ -16,7 +17,7 @@ use crate::rules::merge::{Dropped, Superseded};
 /// The versions of one file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Versions<'v> {
-    /// The common ancestor, where there is one and it is known.
+    /// The common ancestor, if there is one and it is known.
     pub base: Option<&'v [u8]>,
     /// The version that is merged into.
     pub ours: &'v [u8],
@@ -28,19 +29,19 @@ pub(crate) struct Versions<'v> {
 pub(crate) struct FileMerge {
     /// The file, with markers where there are conflicts.
     pub bytes: Vec<u8>,
-    /// What a person has to decide.
+    /// The conflicts that a person must resolve.
     pub conflicts: Vec<Conflict>,
     /// Entries of the other side that no longer count.
     pub superseded: Vec<Superseded>,
-    /// How many entries of the other side were decided again on top of what stands.
+    /// The number of entries of the other side that were decided again on top of the winning side.
     pub carried: usize,
     /// Claims, holds and unblockings of the other side that no longer count.
     pub dropped: Vec<Dropped>,
-    /// Comments in the other side's frontmatter that found no place.
+    /// Comments in the other side's frontmatter that could not be placed.
     pub left_out: Vec<String>,
 }
 
-/// Something that a person has to decide.
+/// A conflict that a person must resolve.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Conflict {
     /// Both sides changed this key differently.
@@ -49,18 +50,18 @@ pub(crate) enum Conflict {
     Body,
     /// The file could not be merged by meaning, for this reason.
     File(String),
-    /// Git's rename detection took the file of this task for the one that is merged.
+    /// Git's rename detection took this task's file for the one that is merged.
     OtherTask(TaskId),
 }
 
 impl FileMerge {
-    /// Takes these bytes as they are.
+    /// Returns a result with these bytes, unchanged.
     pub(crate) fn taken(bytes: Vec<u8>, conflicts: Vec<Conflict>) -> Self {
         let (superseded, dropped, left_out) = (Vec::new(), Vec::new(), Vec::new());
         Self { bytes, conflicts, superseded, carried: 0, dropped, left_out }
     }
 
-    /// Merges the versions as text. With a reason, a person has to look at the file even if no line is disputed.
+    /// Merges the versions as text. With a reason, a person must check the file even if no line conflicts.
     pub(crate) fn as_text(
         versions: Versions<'_>,
         why: Option<String>,
@@ -73,7 +74,7 @@ impl FileMerge {
     }
 }
 
-/// Says what is wrong with a version that cannot be read.
+/// Describes the fault of a version that cannot be read.
 pub(crate) fn unreadable(side: &dyn Display, bytes: &[u8], faults: &[Fault]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let fault = faults
@@ -87,7 +88,7 @@ pub(crate) fn ensure_one_task<'v>(
     id: &TaskId,
     versions: Versions<'v>,
 ) -> Result<Versions<'v>, FileMerge> {
-    // An unreadable file may be any task's; a file without an id is the task of its name.
+    // An unreadable file may be any task's; a file without an id counts as the task of its file name.
     let named = |bytes: &[u8]| Some(stated_id(bytes).ok()?.unwrap_or_else(|| id.clone()));
     let (base, ours, theirs) =
         (versions.base.and_then(named), named(versions.ours), named(versions.theirs));
@@ -124,9 +125,9 @@ fn kept(
     FileMerge::taken(bytes.to_vec(), vec![Conflict::OtherTask(other)])
 }
 
-/// Merges the bodies of base, ours and theirs, in the line endings of the file that stands. Appended comments and works of both
-/// sides are concatenated, ours first; works for superseded visits are marked as such. Returns the result with our lines and with
-/// their lines at conflicts.
+/// Merges the bodies of base, ours and theirs, with the line endings of the winning file. Appended comments and works of both sides
+/// are concatenated, ours first; works for superseded visits are marked as such. Returns the result with our lines and with their
+/// lines at conflicts.
 pub(crate) fn merge_bodies(
     standing: &[u8],
     bodies: [&str; 3],
@@ -166,8 +167,8 @@ pub(crate) fn merge_bodies(
     }))
 }
 
-/// Merges texts of which both sides ticked boxes: the ticks box by box, what remains as text. `None` if they conflict in more than
-/// ticks, if one side ticks a box that the other rewords or removes, or if it is not clear which boxes are the same.
+/// Merges texts in which both sides ticked boxes: the ticks box by box, the rest as text. `None` if they conflict in more than
+/// ticks, if one side ticks a box that the other rewords or removes, or if it is unclear which boxes are the same.
 fn merge_ticks(texts: [&str; 3]) -> Result<Option<Vec<u8>>, ProjectError> {
     let [base, ours, theirs] = texts.map(boxes);
     let is_lost = |without: &HashMap<_, _>, with: &HashMap<_, _>| {
@@ -191,7 +192,7 @@ fn merge_ticks(texts: [&str; 3]) -> Result<Option<Vec<u8>>, ProjectError> {
             ticked.push_str(line);
             continue;
         };
-        // Of several like boxes, the first is the first of each side.
+        // Equal boxes are matched in order: the first of one side is the first of the other.
         let place = *seen.entry(line.to_owned()).and_modify(|place| *place += 1).or_insert(0_usize);
         let state = match [&base, &ours, &theirs].map(|boxes| boxes.get(line)) {
             [Some(before), Some(own), Some(other)]
@@ -229,7 +230,7 @@ fn without_ticks(text: &str) -> String {
     text.split_inclusive('\n').map(plain).collect()
 }
 
-/// Returns where the state of a box is in a line of a checklist.
+/// Returns the position of a box's state in a line of a checklist.
 fn box_at(line: &str) -> Option<usize> {
     let item = line.trim_start_matches([' ', '\t', '>']);
     let rest = item
@@ -240,7 +241,7 @@ fn box_at(line: &str) -> Option<usize> {
     is_box.then_some(line.len() - rest.len())
 }
 
-/// Splits a body into the text before the appended passages, and those.
+/// Splits a body into the text before the appended passages, and these passages.
 fn cut<'b>(body: &'b str, known: &[&str]) -> (&'b str, Vec<&'b str>) {
     let mut passages = passages(body);
     let old = passages
@@ -252,7 +253,7 @@ fn cut<'b>(body: &'b str, known: &[&str]) -> (&'b str, Vec<&'b str>) {
     (&body[..body.len() - length], added)
 }
 
-/// Returns the lines that identify a passage whatever is changed in its text: its marker, and who wrote it when.
+/// Returns the lines that identify a passage even if its text changes: its marker, and its author and time.
 fn head(passage: &str) -> Vec<&str> {
     passage.lines().map(str::trim).filter(|line| !line.is_empty()).take(2).collect()
 }
@@ -324,7 +325,7 @@ mod tests {
         format!("---\n{id}title: One\n---\n")
     }
 
-    /// Merges versions that say these ids, as those of `AOF-two`.
+    /// Merges versions with these ids, as those of `AOF-two`.
     fn kept(base: &str, ours: &str, theirs: &str) -> Result<Option<String>, (String, TaskId)> {
         let id: TaskId = "AOF-two".parse().unwrap();
         let [base, ours, theirs] = [base, ours, theirs].map(file);
@@ -354,7 +355,7 @@ mod tests {
             (one, one, one, Ok(Some(file(one)))),
             (broken, two, two, Ok(Some(file(broken)))),
             (two, broken, two, Ok(Some(file(two)))),
-            // Both sides have it, and git found something else where they parted.
+            // Both sides have the task, and git found another one as their base.
             (one, two, two, Ok(None)),
             (one, two, "", Ok(None)),
             (one, one, two, Err((file(two), other.clone()))),
@@ -363,7 +364,7 @@ mod tests {
             (one, one, "", Err((file(""), other.clone()))),
             (two, one, two, Err((file(two), other.clone()))),
             (one, broken, two, Err((file(two), other.clone()))),
-            // Neither is what it is called.
+            // Neither side is the task of the file name.
             (two, one, three, Err((file(one), other.clone()))),
         ] {
             assert_eq!(kept(base, ours, theirs), expected, "{base}{ours}{theirs}");

@@ -1,4 +1,4 @@
-//! Steps that git dropped from the branch, and that cannot be put back before a person clears the way: only their tasks wait.
+//! Steps that git dropped from the branch, and that cannot be restored before a person clears the way: only their tasks wait.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::storage::task_files;
 use crate::system::terminal::quoted;
 use crate::tasks::state::task_state::TaskState;
 
-/// Notes that these steps cannot be put back yet. Returns whether that is new: the tasks then have to be read again.
+/// Notes that these steps cannot be restored yet. Returns whether that is new: the tasks must then be read again.
 pub(crate) fn note_waiting(workspace: &Workspace, had: CommitId) -> Result<bool, ProjectError> {
     let head = workspace.head_now()?;
     let mut waiting = WaitingSteps::load(&workspace.paths).unwrap_or_default();
@@ -28,7 +28,7 @@ pub(crate) fn note_waiting(workspace: &Workspace, had: CommitId) -> Result<bool,
     Ok(true)
 }
 
-/// Fails if git dropped steps of this task that are still to be put back: its next step would end a visit twice.
+/// Fails if git dropped steps of this task that are not restored yet: its next step would end a visit twice.
 pub(crate) fn ensure_not_dropped(
     workspace: &Workspace,
     state: &TaskState,
@@ -60,7 +60,7 @@ pub(crate) fn ensure_not_dropped(
     Err(ProjectError::Frozen { id, path, problem, fields: Vec::new(), thaw: fix })
 }
 
-/// Returns the steps that have to be restored. Steps that the files still have are left out: they are committed again like any edit.
+/// Returns the steps that must be restored. Steps that the files still have are left out: they are committed again like any edit.
 pub(crate) fn dropped_steps(
     workspace: &Workspace,
     head: &Head,
@@ -86,7 +86,7 @@ fn has_version(workspace: &Workspace, path: &str, version: Option<ObjectId>) -> 
     }
 }
 
-/// Returns the content of a file in the worktree; nothing if it cannot be read.
+/// Returns the content of a file in the worktree; `None` if it cannot be read.
 pub(crate) fn worktree_bytes(workspace: &Workspace, path: &str) -> Option<Vec<u8>> {
     Some(task_files::read(&workspace.paths, &path.parse().ok()?).ok()?.bytes)
 }
@@ -105,7 +105,7 @@ pub(crate) fn lost_steps_issue(
     let how = if is_unmoved(dropped, head) { "merge --ff-only" } else { "merge" };
     let mut fix = format!("`git {how} {}`; `aof doctor --fix` does it", short(dropped.had));
     if dropped.partial {
-        // A merge would apply the picked ones a second time.
+        // A merge would apply the cherry-picked steps a second time.
         let commits: Vec<String> = dropped.steps.iter().map(|step| short(step.id)).collect();
         fix = format!("`git cherry-pick {}`", commits.join(" "));
     }
@@ -138,7 +138,7 @@ pub(crate) fn lost_steps_issue(
     Issue::new("taken_back", problem, fix)
 }
 
-/// Returns whether the branch is still where git moved it to.
+/// Returns whether the branch is still at the commit that git moved it to.
 pub(crate) fn is_unmoved(dropped: &DroppedSteps, head: &Head) -> bool {
     head.commit == Some(dropped.has)
 }

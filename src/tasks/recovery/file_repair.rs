@@ -110,12 +110,12 @@ impl InterruptedWrite<'_> {
         let lock = self.lock;
         let landed = self.blob(head.commit, &write.new)?.is_some();
         if !landed && Digest::of(&there) != write.sha256 {
-            // It existed before or was changed since: it belongs to a person.
+            // The file existed before or was changed since: it belongs to a person.
             return Ok(());
         }
         let Some(here) = self.read(old)? else {
             if !landed && self.is_elsewhere(write)? {
-                // A person has moved the old file meanwhile, so that one counts.
+                // A person has moved the old file meanwhile, so the moved file counts.
                 atomic_write::remove_if(lock, &write.new, &there)?;
             }
             return Ok(());
@@ -129,7 +129,7 @@ impl InterruptedWrite<'_> {
             return Ok(());
         }
         // The move is not committed. If the old file is as in HEAD, the new version replaces it there, to be judged like any file
-        // ahead of HEAD. Else it has a person's edit that was to be committed first: the edit stays, and the move, which was
+        // ahead of HEAD. Otherwise it has a person's edit that was to be committed first: the edit stays, and the move, which was
         // never reported as done, is undone.
         if self.is_committed(head, old, &here)? {
             atomic_write::replace_if(lock, old, &here, &there)?;
@@ -190,7 +190,7 @@ impl InterruptedWrite<'_> {
         Ok(())
     }
 
-    /// Removes the new file of a move that is not to be finished, unless it is the only one left.
+    /// Removes the new file of a move that will not be finished, unless it is the only one left.
     pub(crate) fn undo_move(&self, head: &Head, write: &IntendedWrite) -> Result<(), ProjectError> {
         let old = write.old.as_ref().map(|old| &old.path).filter(|old| **old != write.new);
         if let Some(old) = old
@@ -203,8 +203,8 @@ impl InterruptedWrite<'_> {
         Ok(())
     }
 
-    /// Returns whether the plain files of this write (a new project's, or rules) are committed. They are committed at once, so
-    /// one tells: HEAD has it, in another version than before.
+    /// Returns whether the plain files of this write (a new project's, or rules) are committed. They are committed together, so
+    /// checking one is enough: HEAD has it, in another version than before.
     pub(crate) fn are_created_files_committed(
         &self,
         head: &Head,
@@ -219,7 +219,7 @@ impl InterruptedWrite<'_> {
     }
 
     /// Removes or restores plain files that were not committed: a project without its first commit does not exist. A file that
-    /// somebody changed since stays.
+    /// has changed since stays.
     pub(crate) fn undo_created_files(
         &self,
         head: &Head,
@@ -232,7 +232,7 @@ impl InterruptedWrite<'_> {
                 atomic_write::remove_if(self.lock, path, &bytes)?;
                 continue;
             };
-            // If somebody committed another version since, the old one is not restored.
+            // If another version was committed since, the old one is not restored.
             let before = FileBefore { path: path.clone(), sha256 };
             if let Some(before) = self.committed_if(head.commit, &before)? {
                 atomic_write::replace_if(self.lock, path, &bytes, &before)?;
@@ -241,7 +241,7 @@ impl InterruptedWrite<'_> {
         Ok(())
     }
 
-    /// Warns that a file was restored: nobody else reports that for a command that was killed.
+    /// Warns that a file was restored: a killed command cannot report that itself.
     pub(crate) fn warn_undone(&self, head: &Head, write: &IntendedWrite) {
         let task = name(write);
         if self.record.aim == RecoveryAim::Undo {

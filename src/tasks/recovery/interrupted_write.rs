@@ -1,4 +1,5 @@
-//! An interrupted write: its record, what git still has of it, the state of its files, and the commit of files that are ahead of HEAD.
+//! An interrupted write: its record, the parts that git still has, the state of its files, and the commit of files that are ahead of
+//! HEAD.
 
 use std::rc::Rc;
 use std::slice;
@@ -22,19 +23,19 @@ use crate::tasks::recovery::table::{
 use crate::tasks::state::task_state::{Pending, TaskState, TaskVersion};
 use crate::tasks::write::Write;
 
-/// What a killed or failed command has left.
+/// The remains of a killed or failed command.
 pub(crate) struct InterruptedWrite<'a> {
     pub workspace: &'a Workspace,
     pub lock: &'a WriterLock,
     pub record: &'a JournalRecord,
-    /// The branch that was to move.
+    /// The branch that the write would have moved.
     pub reference: Option<String>,
-    /// The move of the branch, if git still has its commit: one that never got onto the branch may have been pruned.
+    /// The move of the branch, if git still has its commit: a commit that is not on the branch may have been pruned.
     pub branch: Option<BranchLock>,
 }
 
 impl InterruptedWrite<'_> {
-    /// Returns whether HEAD is the branch that was to move. A record without a branch counts as HEAD's.
+    /// Returns whether HEAD is the branch that the write would have moved. A record without a branch counts as HEAD's.
     pub(crate) fn is_own_branch(&self, head: &Head) -> bool {
         self.reference.as_ref().is_none_or(|reference| *reference == head.reference)
     }
@@ -116,7 +117,7 @@ impl InterruptedWrite<'_> {
         Ok(None)
     }
 
-    /// Returns what the decision about a recorded task file depends on. `state` is the task, if it can be read.
+    /// Returns the facts for the decision about a recorded task file. `state` is the task, if it can be read.
     pub(crate) fn recovery_facts(
         &self,
         head: &Head,
@@ -186,7 +187,7 @@ impl InterruptedWrite<'_> {
     }
 }
 
-/// Warns about one task's error, so that it does not block other tasks. Returns errors that concern all.
+/// Warns about one task's error, so that it does not block other tasks. Returns errors that affect all tasks.
 pub(crate) fn warn_unless_general(
     workspace: &Workspace,
     result: Result<(), ProjectError>,
@@ -201,7 +202,7 @@ pub(crate) fn warn_unless_general(
     }
 }
 
-/// Warns that an interrupted write stays unfinished. The record is cleared all the same: `aof status` shows the files from then on.
+/// Warns that an interrupted write stays unfinished. The record is cleared all the same: `aof status` reports the files after that.
 pub(crate) fn warn_unfinished(workspace: &Workspace, error: &ProjectError) {
     let fix = error.fix().map(|fix| format!("; {fix}")).unwrap_or_default();
     let problem = error.problem();
@@ -209,8 +210,8 @@ pub(crate) fn warn_unfinished(workspace: &Workspace, error: &ProjectError) {
 }
 
 impl InterruptedWrite<'_> {
-    /// Commits all files that are ahead of HEAD in one batch. The batch writes its own record, so a kill in it is recovered
-    /// likewise. If the batch fails, each task is tried alone, and errors of single tasks become warnings.
+    /// Commits all files that are ahead of HEAD in one batch. The batch writes its own record, so a kill in it is recovered in the same
+    /// way. If the batch fails, each task is tried alone, and errors of single tasks become warnings.
     pub(crate) fn commit_files_ahead(&self) -> Result<(), ProjectError> {
         match self.commit_ahead(&self.record.writes) {
             Err(error) if !error.is_general() && !is_moved(&error) => {}
@@ -250,8 +251,8 @@ impl InterruptedWrite<'_> {
         }
     }
 
-    /// Returns the writes for files that are ahead of HEAD by a change that the engine itself would have made. Restores or keeps
-    /// the other files, as `table` says.
+    /// Returns the writes for files that are ahead of HEAD by a change that the engine itself would have made. Restores or keeps the
+    /// other files, as `table` decides.
     fn files_ahead(
         &self,
         head: &Head,
@@ -265,7 +266,7 @@ impl InterruptedWrite<'_> {
             let read = TaskState::read_under(workspace, id, head.clone(), Rc::clone(&in_force));
             let state = match read {
                 Ok(state) => Some(state),
-                // Errors of the task itself are shown when somebody reads it.
+                // Errors of the task itself are reported when the task is read.
                 Err(
                     ProjectError::UnreadableTask { .. }
                     | ProjectError::NoTask { .. }
@@ -304,11 +305,11 @@ impl InterruptedWrite<'_> {
         let misplaced = state.place == TaskPlace::Active && is_archived(&state.snapshot.path);
         let planned = plan(self.workspace, state, Choice::Pending)?.write;
         let Some(mut write) = planned.filter(|_| !misplaced) else { return Ok(None) };
-        // If this is interrupted too, the rollback still goes to the first version.
+        // If this is interrupted too, the rollback still restores the first version.
         write.recorded =
             intended.old.clone().filter(|_| Digest::of(write.bytes()) == intended.sha256);
         let mut first = self.prepared_versions(state, intended)?;
-        // A claim and an assignment make the same file; only the message tells which it was.
+        // A claim and an assignment make the same file; only the message distinguishes them.
         for version in &mut write.versions {
             let prepared = first.iter().find(|prepared| prepared.bytes == version.bytes);
             *version = prepared.cloned().unwrap_or_else(|| version.clone());
@@ -318,8 +319,8 @@ impl InterruptedWrite<'_> {
         Ok(Some(write))
     }
 
-    /// Returns the versions that were to be committed, oldest first, if the file has the last of them. They separate a person's
-    /// edit, which gets a commit of its own, from the interrupted act.
+    /// Returns the versions that were to be committed, oldest first, if the file has the last of them. They separate a person's edit,
+    /// which gets its own commit, from the interrupted act.
     fn prepared_versions(
         &self,
         state: &TaskState,

@@ -1,4 +1,4 @@
-//! Recovery: the next command that writes finishes or undoes, under the lock, what a kill interrupted.
+//! Recovery: the next command that writes finishes or undoes an interrupted write, under the lock.
 
 pub(crate) mod dropped_steps;
 pub(crate) mod file_repair;

@@ -1,10 +1,10 @@
 //! Recovery after a crash, by the next command that writes, under the lock.
 //!
-//! `.aof/intent` names the files; comparing them with HEAD decides, by `table`. A file ahead of HEAD is committed only if the
-//! engine would have made it from HEAD's task (`TaskState` judges that). A file with exactly the recorded bytes is restored to
-//! its old version, because nobody was told that the change was made, if the rules have changed meanwhile, if another branch is
-//! checked out, or if its command reported a failure but could not roll back. A file behind a moved branch is updated. Any other
-//! file stays, and its task is frozen and shown. Git's locks are removed only if they are the recorded ones.
+//! `.aof/intent` names the files; comparing them with HEAD decides, by `table`. A file ahead of HEAD is committed only if the engine
+//! would have made it from HEAD's task (`TaskState` judges that). A file with exactly the recorded bytes is restored to its old
+//! version, because no one was told that the change was made, if the rules have changed meanwhile, if another branch is checked out,
+//! or if its command reported a failure but could not roll back. A file behind a moved branch is updated. Any other file stays, and
+//! its task is frozen and reported. Git's locks are removed only if they are the recorded ones.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -27,7 +27,7 @@ use crate::system::process::boot;
 use crate::tasks::recovery::dropped_steps::note_waiting;
 use crate::tasks::recovery::interrupted_write::{InterruptedWrite, warn_unless_general};
 
-/// Recovers if the journal has a record. Waits for a write that is still running. Returns whether there was anything.
+/// Recovers if the journal has a record. Waits for a write that is still running. Returns whether there was a record.
 pub(crate) fn recover_if_pending(workspace: &Workspace) -> Result<bool, ProjectError> {
     if !journal::is_pending(&workspace.paths) {
         return Ok(false);
@@ -35,13 +35,13 @@ pub(crate) fn recover_if_pending(workspace: &Workspace) -> Result<bool, ProjectE
     lock_recovered(workspace).map(|(_, recovered)| recovered)
 }
 
-/// Takes the lock and recovers what a crash left. Returns whether there was anything. If git is in the middle of a merge or the like,
+/// Takes the lock and recovers from a crash. Returns whether anything was recovered. During a merge or similar operation of git,
 /// waits for its end without the lock, which `aof merge-driver --settle` needs.
 pub(crate) fn lock_recovered(workspace: &Workspace) -> Result<(WriterLock, bool), ProjectError> {
     loop {
         let lock = workspace.lock()?;
         match recover(workspace, &lock) {
-            // The git of a killed sync is waited for with the lock.
+            // The wait for the git of a killed sync keeps the lock.
             Err(ProjectError::Git(GitError::Waiting { .. })) if workspace.underway().is_some() => {
                 drop(lock);
                 workspace.head()?;
@@ -51,7 +51,7 @@ pub(crate) fn lock_recovered(workspace: &Workspace) -> Result<(WriterLock, bool)
     }
 }
 
-/// Recovers what a crash left. Returns whether there was anything. Fails with `Waiting` during a merge or the like.
+/// Recovers from a crash. Returns whether anything was recovered. Fails with `Waiting` during a merge or similar operation.
 pub(crate) fn recover(workspace: &Workspace, lock: &WriterLock) -> Result<bool, ProjectError> {
     let record = match journal::read(lock)? {
         JournalState::Nothing => {
@@ -85,7 +85,7 @@ pub(crate) fn recover(workspace: &Workspace, lock: &WriterLock) -> Result<bool, 
         }
         return Ok(true);
     }
-    // Git may have pruned a commit that never got onto the branch: then only the files tell.
+    // Git may have pruned a commit that is not on the branch: then only the files show the state.
     let is_there =
         |branch: &BranchLock| landed || workspace.repository.log_entry(branch.to).is_ok();
     let to_move = locks.and_then(|locks| locks.branch);
@@ -145,11 +145,12 @@ fn finish(left: &InterruptedWrite<'_>, landed: bool) -> Result<(), ProjectError>
             left.warn_or_stop(companions.and_then(|()| left.undo_move(&head, write)))?;
         }
     }
-    // A change that is on its branch must not be committed again, also not on another branch.
+    // A change that is on its branch must not be committed again, not even on another branch.
     if landed { Ok(()) } else { left.commit_files_ahead() }
 }
 
-/// Returns how the process that wrote the record ended. After a restart of the machine, names that were not synced are lost.
+/// Returns the way in which the process that wrote the record ended. After a restart of the machine, names that were not synced are
+/// lost.
 fn crash_kind(record: &JournalRecord) -> CrashKind {
     if record.boot.is_some() && record.boot == boot() {
         CrashKind::ProcessKilled
@@ -165,8 +166,8 @@ fn sweep_folders(lock: &WriterLock, record: &JournalRecord) -> Result<(), Projec
 }
 
 /// Updates index entries that are still as in `stale` to HEAD's version. The index moves before the branch, so a kill in between
-/// leaves it ahead, and a power cut may leave it behind: either way, a person's next `git commit` would include a change that
-/// nobody meant. The record keeps the branch's move, because a kill in here must be recovered too.
+/// leaves it ahead, and a power cut may leave it behind: either way, a person's next `git commit` would include an unintended change.
+/// The record keeps the branch's move, because a kill in here must be recovered too.
 fn update_stale_entries(
     left: &InterruptedWrite<'_>,
     branch: &BranchLock,
@@ -186,17 +187,17 @@ fn update_stale_entries(
     Ok(())
 }
 
-/// Finishes or undoes an interrupted sync, whose locks are removed already. If a task file cannot be settled, the record stays
-/// for another try: the incoming version on the old branch would be taken for a person's edit. Other files are reported once and
-/// left to a person.
+/// Finishes or undoes an interrupted sync, whose locks are removed already. If a task file can be neither finished nor undone, the
+/// record stays for another try: the incoming version on the old branch would be taken for a person's edit. Other files are reported
+/// once and left to a person.
 fn finish_sync(
     workspace: &Workspace,
     lock: &WriterLock,
     branch: &BranchLock,
 ) -> Result<(), ProjectError> {
-    /// How long to wait for a git that a killed process left running.
+    /// The time to wait for a git that a killed process left running.
     const LEFT: Duration = Duration::from_secs(10);
-    /// How long all filters together may take: the lock is held meanwhile.
+    /// The time limit for all filters together: the lock is held meanwhile.
     const FILTERS: Duration = Duration::from_mins(2);
     let deadline = workspace.deadline().max(Instant::now() + LEFT);
     let begin = &mut |locks: &Locks| record_sync(lock, locks);
@@ -216,7 +217,7 @@ fn finish_sync(
     if files.is_empty() { Ok(()) } else { Err(GitError::NotSettled { files }.into()) }
 }
 
-/// Writes a journal record without task files, as for a sync: its locks tell which commits the branch moves between.
+/// Writes a journal record without task files, as for a sync: its locks contain the commits between which the branch moves.
 pub(crate) fn record_sync(lock: &WriterLock, locks: &Locks) -> std::io::Result<Vec<Unsynced>> {
     let locks = serde_json::to_value(locks).ok();
     let record = JournalRecord {
@@ -234,14 +235,14 @@ pub(crate) fn record_sync(lock: &WriterLock, locks: &Locks) -> std::io::Result<V
 pub(crate) enum FastForwardOutcome {
     /// The branch is at the new commit.
     Done,
-    /// Somebody committed meanwhile: decide again.
+    /// Another commit was made meanwhile: decide again.
     Moved,
     /// Files would be overwritten; nothing was changed.
     Blocked(GitError),
 }
 
-/// Restores the steps that git has just dropped, before another command does them again. Returns whether there were any. If a person
-/// has to clear the way, their tasks wait; `aof status` reports it.
+/// Restores the steps that git has just dropped, before another command repeats them. Returns whether there were any. If a person
+/// must clear the way, their tasks wait; `aof status` reports it.
 fn put_back_dropped(workspace: &Workspace, lock: &WriterLock) -> Result<bool, ProjectError> {
     let head = match workspace.head_now() {
         Err(GitError::Waiting { .. }) => return Ok(false),
@@ -253,7 +254,7 @@ fn put_back_dropped(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Pr
     let dropped = workspace.repository.dropped_steps(&head)?;
     let last = dropped.iter().find(|one| !one.partial && head.commit == Some(one.has));
     let Some(last) = last else { return Ok(false) };
-    // Git leaves a file of a step that it did not know; it would refuse to write the same one over it.
+    // Git leaves a file of a step that it did not know; it would refuse to write the same file over it.
     for (path, after) in workspace.repository.resulting_files(&last.steps)? {
         let (Some(after), Ok(path)) = (after, path.parse::<ProjectPath>()) else { continue };
         let is_known = workspace.repository.blob_id(last.has, path.as_str())?.is_some();
@@ -269,7 +270,7 @@ fn put_back_dropped(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Pr
         Err(ProjectError::Git(error @ (GitError::Locked { .. } | GitError::Waiting { .. }))) => {
             Err(error.into())
         }
-        // One file is in the way, which must not stop the other tasks.
+        // One file blocks the restoration, which must not stop the other tasks.
         Ok(FastForwardOutcome::Blocked(_)) | Err(ProjectError::Git(_)) => {
             note_waiting(workspace, last.had)
         }
@@ -280,8 +281,7 @@ fn put_back_dropped(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Pr
 /// The subject of a fast-forward that restores dropped steps.
 pub(crate) const PUT_BACK: &str = "put back what an overtaken git took back";
 
-/// Checks whether a fast-forward is possible. Another command may be writing at this moment, so what is in the way counts only under
-/// the lock.
+/// Checks whether a fast-forward is possible. Another command may be writing at this moment, so obstacles count only under the lock.
 pub(crate) fn check_fast_forward(
     workspace: &Workspace,
     head: &Head,
@@ -348,7 +348,7 @@ fn move_branch(
             Ok(FastForwardOutcome::Blocked(error))
         }
         Err(error) => {
-            // It may have stopped half-way. If recovery fails now, the record stays for the next command.
+            // The move may have stopped half-way. If recovery fails now, the record stays for the next command.
             recover(workspace, lock)?;
             match error {
                 GitError::Moved { .. } | GitError::Waiting { .. } => Ok(FastForwardOutcome::Moved),
@@ -359,7 +359,7 @@ fn move_branch(
     }
 }
 
-/// Returns whether a person has to act before the fast-forward is possible.
+/// Returns whether a person must act before the fast-forward is possible.
 pub(crate) fn is_blocked(error: &GitError) -> bool {
     matches!(
         error,

@@ -5,7 +5,7 @@
 //!   its own         finish   in any state        yes                                   committed
 //!                            as it was to be     no, and HEAD is unchanged             restored: no one was told that it was made
 //!                                                no, and HEAD has something else       stays: it is frozen, and shown
-//!                            otherwise           no                                    stays, likewise
+//!                            otherwise           no                                    stays, frozen and shown too
 //!   its own         undo     as it was to be     in any case                           restored: its command reported a failure
 //!   another         either   as it was to be     in any case                           restored: it was never meant for that branch
 //!   the last two             otherwise           yes                                   stays, with a warning
@@ -21,55 +21,55 @@ use crate::storage::journal::RecoveryAim;
 /// The state of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FileState {
-    /// Its old version: nothing was written, or somebody restored it.
+    /// Its old version: nothing was written, or it was restored.
     Before,
     /// Exactly the recorded new version.
     AsIntended,
     /// The recorded new version, and no commit has the old one.
     Unrecoverable,
-    /// Anything else: somebody has changed it since.
+    /// Any other version: the file has changed since.
     Other,
 }
 
-/// How the engine judges the difference between the file and HEAD's version.
+/// The engine's verdict on the difference between the file and HEAD's version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EngineVerdict {
     /// There is no difference.
     Same,
-    /// The engine would have made it, or anybody may.
+    /// The engine would have made the difference, or anyone may.
     Made,
-    /// It is not a permitted change.
+    /// The difference is not a permitted change.
     Foreign,
     /// Unknown: the task cannot be read, or has two files. Reading the task reports that.
     Unknown,
 }
 
-/// What the decision about a recorded file depends on.
+/// The facts that the decision about a recorded file depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RecoveryFacts {
-    /// Whether HEAD is the branch that was to move; if not, git carried the file along.
+    /// True if HEAD is the branch that was to move; otherwise git kept the file when it switched branches.
     pub is_own_branch: bool,
     pub aim: RecoveryAim,
     pub file: FileState,
-    /// Whether HEAD's version of the file is the same as when the record was made.
+    /// True if HEAD's version of the file is the same as when the record was made.
     pub is_head_unchanged: bool,
     pub verdict: EngineVerdict,
 }
 
-/// What is done with it.
+/// The action for the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RecoveryStep {
-    /// It is committed.
+    /// The file is committed.
     Commit,
     /// The old version is restored.
     PutBack,
-    /// It stays, with a warning.
+    /// The file stays, with a warning.
     Warn,
-    /// It stays.
+    /// The file stays.
     Leave,
 }
 
-/// Returns what to do with a recorded file.
+/// Returns the action for a recorded file.
 pub(crate) fn recovery_step(facts: RecoveryFacts) -> RecoveryStep {
     let RecoveryFacts { is_own_branch, aim, file, is_head_unchanged, verdict } = facts;
     let is_to_be_finished = is_own_branch && aim == RecoveryAim::Finish;
@@ -174,7 +174,7 @@ mod tests {
         for facts in
             everything().into_iter().filter(|facts| recovery_step(*facts) == RecoveryStep::PutBack)
         {
-            // What it was before may be an edit, which is its author's to commit; only on its own branch it was to be committed as well.
+            // The version before may be an edit, which only its author may commit; it was to be committed too only on its own branch.
             for verdict in VERDICTS {
                 let after = RecoveryFacts { file: FileState::Before, verdict, ..facts };
                 assert!(

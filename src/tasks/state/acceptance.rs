@@ -1,7 +1,7 @@
 //! The acceptance tests and the checklist of a task: as its files have them, and as people last committed them.
 //!
-//! Agents must not choose what they are judged by. So an agent's commit does not count, and neither does an edit that aof found in the
-//! worktree while an agent had claimed the task.
+//! Agents must not choose their own checks. So an agent's commit does not count, and neither does an edit that aof found in the worktree
+//! while an agent had claimed the task.
 
 use super::commit_message::named_in;
 use super::read_keys::is_claimed;
@@ -198,7 +198,7 @@ fn no_persons_version(id: &TaskId) -> ProjectError {
     }
 }
 
-/// Runs the checks of a gate. Returns what they found, and each thing that is wrong. Takes no lock, and may take long.
+/// Runs the checks of a gate. Returns the findings and a list of the faults. Takes no lock, and may take long.
 pub(crate) fn run_checks(
     workspace: &Workspace,
     id: &TaskId,
@@ -262,8 +262,8 @@ fn peoples_commit(
     Ok(None)
 }
 
-/// Returns whether a commit may have what a person wrote: an agent neither wrote nor committed it, no person is only named in it, and it
-/// is not a step of the engine. A merge has nothing of its own.
+/// Returns whether a commit may have a person's text: an agent neither wrote nor committed it, it does not merely name a person, and it
+/// is not a step of the engine. A merge has no text of its own.
 fn may_be_a_persons(in_force: &InForce, entry: &LogEntry) -> bool {
     let is_agents = |person: &Person| {
         let agent = in_force.rules.org.agent_by_email(person.email());
@@ -284,20 +284,20 @@ fn may_be_a_persons(in_force: &InForce, entry: &LogEntry) -> bool {
     }
 }
 
-/// Returns whether aof committed what it found in the worktree: nobody knows who wrote that.
+/// Returns whether aof committed an edit that it found in the worktree: its author is unknown.
 fn is_found_edit(entry: &LogEntry) -> bool {
     let subject = entry.message.lines().next().unwrap_or_default();
     subject.ends_with(" by hand") || subject.ends_with(COMPANIONS_EDITED)
 }
 
-/// The boxes of a task's text, `- [ ]` and `- [x]`. What agents handed in, comments and code have none.
+/// A box of a task's text, `- [ ]` or `- [x]`. Appended works, comments and code have none.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ChecklistItem {
     pub text: String,
     pub is_done: bool,
 }
 
-/// Returns how many boxes a task's text has. Most have none, and are not parsed.
+/// Returns the number of boxes in a task's text. Most texts have none, and are not parsed.
 pub(crate) fn count_boxes(body: &str) -> ChecklistCount {
     let has_box = body.contains("[ ]") || body.contains("[x]") || body.contains("[X]");
     let items = if has_box { checklist(body) } else { Vec::new() };
@@ -332,7 +332,7 @@ fn checklist_item(text: &str, loud: &str) -> Option<ChecklistItem> {
     Some(ChecklistItem { text: label, is_done })
 }
 
-/// Returns how many items are done, and the open ones. An item that people committed is open until its box is ticked, so removing it
+/// Returns the number of done items, and the open ones. An item that people committed is open until its box is ticked, so removing it
 /// does not help.
 pub(crate) fn open_items(own: &[ChecklistItem], peoples: &[ChecklistItem]) -> (usize, Vec<String>) {
     let mut ticked: Vec<&str> =
@@ -363,7 +363,7 @@ pub(crate) fn loses_boxes(rules: &Rules, before: &TaskFile, after: &TaskFile) ->
         })
 }
 
-/// Returns a line for each test in the frontmatter, and one for the file with more of them.
+/// Returns a line for each test in the frontmatter, and one for the file with more tests.
 pub(crate) fn test_lines(file: &TaskFile) -> Vec<String> {
     let node = |key| file.field(key).filter(|node| !node.is_null());
     let mut lines = match node(TESTS).map(acceptance::read) {

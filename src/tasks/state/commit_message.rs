@@ -1,4 +1,4 @@
-//! Commit messages of changes: a subject, a body with what people or agents wrote, and trailers for programs.
+//! Commit messages of changes: a subject, a body with the texts of people or agents, and trailers for programs.
 
 use crate::domain::{
     AgentId, Destination, GateId, RoleId, Station, Status, Task, TaskId, Visit, WorkflowName,
@@ -89,10 +89,10 @@ pub(crate) fn of_act(act: &Act, known: usize, after: &Task) -> String {
     event_message(after, (event, &what), station, agent, &body)
 }
 
-/// The trailer with a person who was named, and not seen: at no terminal, and without a signature.
+/// The trailer with a person who was only named: the person was at no terminal, and gave no signature.
 const NAMED: &str = "Aof-Named";
 
-/// Returns the message, which says so where its door only heard the person's name.
+/// Returns the message, with a trailer if the person was only named.
 pub(crate) fn with_named(
     workspace: &Workspace,
     agent: Option<&AgentId>,
@@ -106,7 +106,7 @@ pub(crate) fn with_named(
     }
 }
 
-/// Returns the person whom the commit only names.
+/// Returns the person that the commit only names.
 pub(crate) fn named_in(message: &str) -> Option<AgentId> {
     let trailer = parse(message).into_iter().find(|trailer| trailer.key() == NAMED)?;
     trailer.value().parse().ok()
@@ -172,7 +172,7 @@ pub(crate) fn of_companions(id: &TaskId) -> String {
     build(&format!("{id}{COMPANIONS_EDITED}"), "", Vec::new())
 }
 
-/// Returns the message of the commit that restores what another commit reverted by mistake.
+/// Returns the message of the commit that restores a change that another commit reverted by mistake.
 pub(crate) fn of_restoration(task: &Task) -> String {
     event_message(task, ("restored", "brought back to where it was"), None, None, "")
 }

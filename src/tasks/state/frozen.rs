@@ -26,16 +26,16 @@ pub(crate) fn is_unreadable_before(fields: &[String]) -> bool {
     matches!(fields, [only] if only == UNREADABLE_BEFORE)
 }
 
-/// Why a task file is frozen.
+/// The reason why a task file is frozen.
 pub(crate) struct Frozen<'f> {
-    /// The fields that are in question: most only the engine writes.
+    /// The fields that are in question: most are written only by the engine.
     pub fields: &'f [String],
     pub problem: &'static str,
     pub fix: String,
 }
 
 impl<'f> Frozen<'f> {
-    /// Returns why a hand-made file with engine fields is frozen.
+    /// Returns the reason why a hand-made file with engine fields is frozen.
     pub(crate) fn unearned(id: &TaskId, fields: &'f [String]) -> Self {
         let fix = format!(
             "take it out of the file: the task stands at no gate yet, and begins once that is gone; then `aof hold {id} --reason \
@@ -44,12 +44,12 @@ impl<'f> Frozen<'f> {
         Self { fields, problem: "says what only the engine says", fix }
     }
 
-    /// Returns why a file is frozen that would not be read as it is meant.
+    /// Returns the reason why a file is frozen that would not be read as it is meant.
     pub(crate) fn misread(places: &'f [String], fix: String) -> Self {
         Self { fields: places, problem: "would not be read as it is meant", fix }
     }
 
-    /// Returns why a file is frozen whose edit nobody accepted.
+    /// Returns the reason why a file is frozen whose edit is not accepted yet.
     pub(crate) fn unaccepted(
         id: &TaskId,
         path: &ProjectPath,
@@ -64,7 +64,7 @@ impl<'f> Frozen<'f> {
         Self { fields: keys, problem, fix }
     }
 
-    /// Returns why a stale file is frozen, until it is refreshed.
+    /// Returns the reason why a stale file is frozen, until it is refreshed.
     pub(crate) fn stale(id: &TaskId) -> Self {
         let fix = format!(
             "`aof watch --once`, or the next command that changes {id}, puts your edits into HEAD's version and keeps the old file"
@@ -72,7 +72,7 @@ impl<'f> Frozen<'f> {
         Self { fields: &[], problem: "is an earlier version of the task", fix }
     }
 
-    /// Returns why a stale file is frozen whose edits overlap with later commits.
+    /// Returns the reason why a stale file is frozen whose edits overlap with later commits.
     pub(crate) fn overlapping(path: &ProjectPath, places: &'f [String]) -> Self {
         let fix = format!(
             "`git stash push -- {}` keeps your version in git's stash and puts HEAD's back; then make your change there",
@@ -92,19 +92,19 @@ impl<'f> Frozen<'f> {
     }
 }
 
-/// What git has of a task whose file was edited by hand.
+/// The version that git has of a task whose file was edited by hand.
 #[derive(Clone, Copy)]
 pub(crate) enum Committed<'p> {
-    /// HEAD has it at that path.
+    /// HEAD has the task at that path.
     At(&'p ProjectPath),
-    /// HEAD has it at that path, and cannot be read there.
+    /// HEAD has the task at that path, but it cannot be read there.
     Unreadable(&'p ProjectPath),
-    /// HEAD does not have it; an earlier commit has exactly this file.
+    /// HEAD does not have the task; an earlier commit has exactly this file.
     Earlier,
     Never,
 }
 
-/// Returns how to undo a hand edit of engine fields.
+/// Returns the fix that undoes a hand edit of engine fields.
 pub(crate) fn thaw_hint(path: &ProjectPath, committed: Committed<'_>) -> String {
     let named = quoted(path.as_str());
     match committed {
@@ -134,7 +134,7 @@ pub(crate) fn thaw_hint(path: &ProjectPath, committed: Committed<'_>) -> String 
     }
 }
 
-/// How many versions of a file are searched for the base of an edit.
+/// The most versions of a file that are searched for the base of an edit.
 const MOST_VERSIONS: usize = 100;
 
 /// A stale file, brought up to HEAD.
@@ -145,8 +145,8 @@ pub(crate) enum Refreshed {
     Overlaps(Vec<String>),
 }
 
-/// Returns HEAD's version of a stale file with the person's edits merged in, or what they overlap with later commits in. `None` if
-/// the file is not stale. `committed` is HEAD's version.
+/// Returns HEAD's version of a stale file with the person's edits merged in, or the places where they overlap with later commits.
+/// `None` if the file is not stale. `committed` is HEAD's version.
 pub(crate) fn refreshed(
     workspace: &Workspace,
     in_force: &InForce,
@@ -166,7 +166,8 @@ pub(crate) fn refreshed(
     Ok(Some(if overlaps { Refreshed::Overlaps(places) } else { Refreshed::Merged(merged.bytes) }))
 }
 
-/// Returns the committed version that the file is based on: an identical one, else the most similar one with the same engine fields.
+/// Returns the committed version that the file is based on: an identical one, otherwise the most similar one with the same engine
+/// fields.
 fn base_of(
     workspace: &Workspace,
     in_force: &InForce,
@@ -196,7 +197,7 @@ fn base_of(
     Ok(nearest.map(|(_, bytes)| bytes))
 }
 
-/// Returns how many lines only one of two texts has.
+/// Returns the number of lines that only one of two texts has.
 fn distance(one: &str, other: &str) -> usize {
     let mut lines: HashMap<&str, isize> = HashMap::new();
     for line in one.lines() {

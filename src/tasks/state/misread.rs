@@ -1,4 +1,4 @@
-//! Forms in a task file that would not be read as they are meant, compared with what the file had before.
+//! Forms in a task file that would not be read as they are meant, compared with the file's earlier forms.
 
 use crate::files::diagnostic::Diagnostic;
 use crate::files::task_file::TaskFile;
@@ -6,14 +6,14 @@ use crate::files::task_file::misread::misread;
 use crate::project::error::ProjectError;
 use crate::storage::ProjectPath;
 
-/// Returns the forms that can be misread and that the file had not before.
+/// Returns the forms that can be misread and that are new in the file.
 pub(crate) fn new_misread(
     path: &ProjectPath,
     before: Option<&TaskFile>,
     after: &TaskFile,
 ) -> Vec<Diagnostic> {
     let mut found = misread(after);
-    // A NUL misleads git alone: it is reported, and new ones are refused at the doors.
+    // A NUL misleads only git: it is reported, and new ones are refused when a change is made.
     found.retain(|fault| fault.code != "nul_byte");
     if let Some(before) = before.filter(|_| !found.is_empty()) {
         let known = misread(before);
@@ -28,7 +28,7 @@ pub(crate) fn fixes(found: &[Diagnostic]) -> String {
     fixes.join("; ")
 }
 
-/// Fails if the change brings a form that can be misread. A new task is not written, so no place in its file is named.
+/// Fails if the change adds a form that can be misread. A new task is not written, so no place in its file is named.
 pub(crate) fn refuse_misread(
     path: &ProjectPath,
     before: Option<&TaskFile>,

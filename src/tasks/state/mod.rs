@@ -1,4 +1,4 @@
-//! The state of one task: its file, HEAD's version, and what lies between.
+//! The state of one task: its file, HEAD's version, and the difference.
 
 pub(crate) mod acceptance;
 pub(crate) mod commit_message;

@@ -36,15 +36,15 @@ pub(crate) struct TaskState {
     /// The file's path in HEAD; `None` if HEAD does not have it.
     pub head_path: Option<ProjectPath>,
     pub pending: Pending,
-    /// How to undo a change of engine fields, if there is one.
+    /// The fix that undoes a change of engine fields, if there is one.
     thaw: String,
 }
 
 /// The difference between HEAD's and the worktree's file.
 pub(crate) enum Pending {
     Nothing,
-    /// Versions to commit before anything else, oldest first: a person's edit, or what the engine wrote before a crash. The last
-    /// one is the file.
+    /// Versions to commit before anything else, oldest first: a person's edit, or the engine's versions from before a crash. The
+    /// last one is the file.
     Versions(Vec<TaskVersion>),
     /// A change of these fields, which only the engine may make.
     Foreign(Vec<String>),
@@ -52,7 +52,7 @@ pub(crate) enum Pending {
     Stale(Vec<u8>),
     /// The file is an earlier version of itself, with edits of a person that overlap with later commits in these places.
     Overlap(Vec<String>),
-    /// An edit of these keys, which the rules read, was found while an agent holds the task. A person accepts it, or takes it back.
+    /// An edit of these keys, which the rules read, was found while an agent holds the task. A person accepts or reverts it.
     Unaccepted(Vec<String>),
     /// A task at no gate yet has these fields, which only the engine may write.
     Unearned(Vec<String>),
@@ -104,7 +104,7 @@ impl TaskState {
             (Some(commit), Some(path)) => repository.blob_id(commit, path.as_str())?,
             _ => None,
         };
-        // Other line ends are no edit: git may have converted them.
+        // Other line endings are not an edit: git may have converted them.
         let (bytes, is_committed) = match blob {
             Some(blob) if repository.hash_blob(&snapshot.bytes) == blob => {
                 (Cow::Borrowed(&snapshot.bytes), true)
@@ -150,7 +150,7 @@ impl TaskState {
             Pending::Nothing | Pending::Versions(_) | Pending::Unaccepted(_)
         );
         if is_edit && (is_new || !is_committed) {
-            // What a task has committed keeps its reading.
+            // Forms that the task has committed are read as before.
             let before = state.committed_file(workspace).filter(|_| !is_new);
             let found = new_misread(&state.snapshot.path, before.as_ref(), &state.file);
             if !found.is_empty() {
@@ -176,7 +176,7 @@ impl TaskState {
         Err(ProjectError::Frozen { id, path, problem, fields, thaw })
     }
 
-    /// Returns why the task is frozen, and how that is undone.
+    /// Returns the reason why the task is frozen, with its fix.
     pub(crate) fn frozen(&self) -> Option<Frozen<'_>> {
         let path = &self.snapshot.path;
         let before = self.head_path.as_ref().unwrap_or(path);
@@ -234,7 +234,7 @@ impl TaskState {
                 let defaults = self.in_force.defaults(self.file.task.created);
                 match task_file::parse(&bytes, &self.id, &defaults) {
                     Ok(file) => Some(file),
-                    // HEAD's version is unreadable, so nothing tells what else changed when a person repaired it.
+                    // HEAD's version is unreadable, so the other changes of the person who repaired it are unknown.
                     Err(_) => return Ok(Pending::Foreign(vec![UNREADABLE_BEFORE.to_owned()])),
                 }
             }
@@ -332,7 +332,7 @@ impl TaskState {
                 self.file.bytes().to_vec()
             };
             let message = match (act, before) {
-                // The claiming agent got no answer, so it learns of the claim as of a hand-out.
+                // The claiming agent got no answer, so it learns of the claim in the same way as of a hand-out.
                 (Act::Claim { agent, branch }, _) => {
                     commit_message::of_hand_out(agent, branch.as_ref(), state)
                 }
@@ -346,7 +346,7 @@ impl TaskState {
         Ok(versions)
     }
 
-    /// Returns the author of the act that led to `after`, as far as it shows; `None` for git's user.
+    /// Returns the author of the act that led to `after`, as far as it is known; `None` for git's user.
     fn author(&self, act: &Act, after: &Task) -> Result<Option<Person>, ProjectError> {
         let agent = match (act, after.history.last()) {
             (Act::Complete(completion), _) => Some(&completion.agent),
@@ -458,7 +458,7 @@ fn unreadable(id: &TaskId, path: &ProjectPath, text: &str, faults: &[Fault]) -> 
     ProjectError::UnreadableTask { id, path, diagnostics, in_head }
 }
 
-/// Notes whether HEAD has a file that cannot be read, so that the hint can tell how to bring it back.
+/// Notes whether HEAD has a file that cannot be read, so that the hint can name the way to restore it.
 pub(crate) fn noting_head(error: ProjectError, in_head: bool) -> ProjectError {
     match error {
         ProjectError::UnreadableTask { id, path, diagnostics, .. } => {

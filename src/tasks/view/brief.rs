@@ -60,7 +60,7 @@ fn no_brief(rules: &Rules, file: &TaskFile) -> Refusal {
     }
 }
 
-/// Returns the brief of the named branch of a fork, or of the only open branch. Fails if the branch is not open, or the ticket has to name
+/// Returns the brief of the named branch of a fork, or of the only open branch. Fails if the branch is not open, or the ticket must name
 /// one. `None` if the task is at no fork.
 fn brief_of_branch(
     workspace: &Workspace,
@@ -91,7 +91,7 @@ fn brief_of_branch(
     Ok(brief_of(workspace, rules, file, &place))
 }
 
-/// Returns the brief for `--json`: spec 1's `gate_context`, and the review that the work has to answer.
+/// Returns the brief for `--json`: spec 1's `gate_context`, and the review that the work must answer.
 pub(crate) fn brief_value(file: &TaskFile, context: &GateContext) -> Value {
     let some = |list: &[Value]| (!list.is_empty()).then(|| json!(list));
     let outcomes: Map =
@@ -170,7 +170,7 @@ fn output_value(form: &OutputForm) -> Value {
     })
 }
 
-/// Returns which item and which round a visit is about.
+/// Returns the item and the round of a visit.
 pub(crate) fn place_in_loops(context: &GateContext) -> Option<String> {
     let item = context.item.as_ref().map(|(item, _)| item.to_string());
     let round = context.round.map(|(round, max)| format!("round {round} of at most {max}"));
@@ -197,14 +197,14 @@ pub(crate) fn output_lines(form: &OutputForm) -> Vec<String> {
     form.fields.iter().map(line).collect()
 }
 
-/// Returns which agent created the task; `None` for a person's task.
+/// Returns a text with the agent that created the task; `None` for a person's task.
 pub(crate) fn created_by(file: &TaskFile) -> Option<String> {
     let agent = file.task.created_by.as_ref()?;
     let of = file.task.parent.as_ref().map(|parent| format!(", as a part of `{parent}`"));
     Some(format!("Created by agent `{agent}`{}", of.unwrap_or_default()))
 }
 
-/// Returns when the task is due, its milestone and its links, by name.
+/// Returns the task's due date, milestone and links, by name.
 pub(crate) fn plan_lines(plan: &TaskPlan) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
     lines.extend(plan.due.map(|due| ("due", due.to_string())));
@@ -213,7 +213,7 @@ pub(crate) fn plan_lines(plan: &TaskPlan) -> Vec<(&'static str, String)> {
     lines
 }
 
-/// Returns the same for a brief, with the priority where it is not the usual one.
+/// Returns the lines of [`plan_lines`] as texts for a brief, with the priority unless it is the usual one.
 pub(crate) fn plan_texts(file: &TaskFile) -> Vec<String> {
     let priority = Some(file.task.priority()).filter(|own| *own != Priority::Medium);
     let priority = priority.map(|own| ("priority", own.to_string()));
@@ -221,7 +221,7 @@ pub(crate) fn plan_texts(file: &TaskFile) -> Vec<String> {
     lines.map(|(name, text)| format!("{name}: {text}")).collect()
 }
 
-/// Returns what happened and what was said with it, then each point. `when` goes behind who did it.
+/// Returns a statement's event with its text, then each point. `when` follows the name of the author.
 pub(crate) fn said_lines(own: &Statement, when: &str) -> Vec<String> {
     let text = one_line(&own.text);
     let text = if text.is_empty() { text } else { format!(": {text}") };

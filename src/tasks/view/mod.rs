@@ -1,4 +1,4 @@
-//! One task as people and programs are shown it.
+//! One task as it is shown to people and programs.
 
 pub(crate) mod brief;
 pub(crate) mod task_view;

@@ -37,15 +37,15 @@ pub(crate) struct TaskView {
     pub path: ProjectPath,
     /// The brief of its gate; for a hand-made file, of its first gate.
     pub context: Option<GateContext>,
-    /// Its children, where its workflow has a gate that waits for them.
+    /// Its children, if its workflow has a gate that waits for them.
     pub children: Vec<TaskSummary>,
     /// The tasks that it waits for.
     pub waiting_for: Vec<TaskId>,
-    /// Why the file in the worktree is frozen; then `file` is HEAD's version.
+    /// The reason why the file in the worktree is frozen; then `file` is HEAD's version.
     pub frozen: Option<FrozenFile>,
 }
 
-/// Returns the task as its file in the worktree has it; of a frozen one, HEAD's version.
+/// Returns the task as its file in the worktree has it; for a frozen task, HEAD's version.
 pub(crate) fn show(
     workspace: &Workspace,
     id: &TaskId,
@@ -73,7 +73,7 @@ pub(crate) fn show(
             .and_then(|step| brief(&in_force.rules, &step.task, &body_of(&file))),
     };
     let context = context.map(|context| with_people(workspace, context));
-    // Most tasks have none, and are shown without reading any other.
+    // Most tasks have none, and are shown without reading any other task.
     let may_wait = in_force.rules.workflow_of(&file.task).is_some_and(|workflow| {
         workflow.gates.iter().any(|gate| gate.wait_for == Some(WaitFor::Children))
     });
@@ -84,7 +84,7 @@ pub(crate) fn show(
 }
 
 impl TaskView {
-    /// Returns the word that people see for where it stands.
+    /// Returns the word that people see for its state.
     pub(crate) fn shown_state(&self) -> &'static str {
         match self.file.origin {
             Origin::HandMade => NEW,
@@ -93,7 +93,7 @@ impl TaskView {
         }
     }
 
-    /// Returns the task for `--json`, with the word that people see: `status` is what the file says.
+    /// Returns the task for `--json`, with the word that people see: `status` is the file's.
     pub(crate) fn value(&self, rules: &Rules) -> Value {
         let mut value = task_value(rules, &self.file, &self.path);
         value["state"] = json!(self.shown_state());
@@ -113,8 +113,8 @@ pub(crate) fn brief_of(
     Some(with_people(workspace, context))
 }
 
-/// Adds who unblocked or moved the task where its file does not say so: the authors of those commits. They stay unnamed if git cannot
-/// be read.
+/// Adds the people who unblocked or moved the task if its file does not name them: the authors of those commits. They stay unnamed if
+/// git cannot be read.
 fn with_people(workspace: &Workspace, mut context: GateContext) -> GateContext {
     let unnamed = context.statements.iter().filter(|own| own.word_of_unnamed().is_some());
     let Some(oldest) = unnamed.filter_map(|own| own.at).min() else { return context };
@@ -146,14 +146,14 @@ pub(crate) fn body_of(file: &TaskFile) -> Body<'_> {
     Body { text: file.body(), works: works(&file.task.id, file.body()) }
 }
 
-/// Why a task file is frozen, and how to undo that.
+/// The reason why a task file is frozen, and the fix.
 pub(crate) struct FrozenFile {
     pub problem: String,
     pub fields: Vec<String>,
     pub fix: String,
 }
 
-/// Returns why the task is frozen, if it is, and HEAD's version. `None` during a git operation: the change may be git's.
+/// Returns the reason why the task is frozen, if it is, and HEAD's version. `None` during a git operation: the change may be git's.
 fn frozen(workspace: &Workspace, id: &TaskId) -> Option<(FrozenFile, Option<TaskFile>)> {
     if workspace.underway().is_some() {
         return None;
@@ -324,7 +324,7 @@ pub(crate) fn ended_ticket(changed: &Changed) -> Option<Ticket> {
     entry_ticket(task, task.history.len().checked_sub(ended_visits(changed).len())?)
 }
 
-/// Returns the places of those entries whose person was only named: at no terminal, and without a signature.
+/// Returns the indexes of the entries whose person was only named: the person was at no terminal, and gave no signature.
 pub(crate) fn named_entries(
     workspace: &Workspace,
     in_force: &InForce,
@@ -357,7 +357,7 @@ pub(crate) fn named_entries(
 /// A task's ended visits, oldest first, and the open one.
 pub(crate) struct HistoryView {
     pub task: Task,
-    /// The places of entries whose person was only named.
+    /// The indexes of entries whose person was only named.
     pub named: BTreeSet<usize>,
     /// The seconds since the open visit began.
     pub open_seconds: Option<u64>,

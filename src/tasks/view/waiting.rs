@@ -1,4 +1,4 @@
-//! What waits for somebody to decide: gates that judge the work, and gates for people only.
+//! Decisions that wait for a person or an agent: at gates that judge the work, and at gates for people only.
 
 use crate::domain::{AgentId, BranchStatus, Outcome, RoleId, Station, Status, Ticket, Timestamp};
 use crate::project::active_rules::InForce;
@@ -10,21 +10,22 @@ use crate::tasks::headers::listing::Listing;
 use crate::tasks::headers::summary::TaskSummary;
 use crate::tasks::state::task_state::parse;
 
-/// A gate, or a branch of a fork, where somebody may decide now.
+/// A gate, or a branch of a fork, at which an agent or a person may decide now.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct WaitingDecision {
     pub ticket: Ticket,
     pub title: String,
     pub gate: Station,
     pub role: RoleId,
-    /// When the task came to the gate.
+    /// The time when the task reached the gate.
     pub since: Timestamp,
     pub outcomes: Vec<Outcome>,
-    /// What reviews still want.
+    /// The open points of reviews.
     pub points: Vec<String>,
 }
 
-/// Returns where the person, or the agent, may decide now, among the active tasks; the oldest first. Work without a judgement is not among it.
+/// Returns the decisions that the person, or the agent, may make now, among the active tasks; oldest first. Work without a judgement is
+/// left out.
 pub(crate) fn waiting_for(
     workspace: &Workspace,
     in_force: &InForce,
@@ -42,7 +43,7 @@ pub(crate) fn waiting_for(
     waiting
 }
 
-/// Returns whether the person may have to decide about a task, as far as its summary tells.
+/// Returns whether the person may have a decision to make about a task, as far as its summary shows.
 pub(crate) fn may_wait(
     rules: &Rules,
     dependencies: &Dependencies,
@@ -55,8 +56,7 @@ pub(crate) fn may_wait(
     is_open && task.roles().any(is_theirs) && dependencies.are_met(task)
 }
 
-/// Returns where the person may decide about a task. Reads its file: who may decide depends on the whole history, which a summary has
-/// not.
+/// Returns the decisions that the person may make about a task. Reads its file: they depend on the whole history, which a summary lacks.
 pub(crate) fn decisions_at(
     workspace: &Workspace,
     in_force: &InForce,

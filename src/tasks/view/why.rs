@@ -29,7 +29,7 @@ use crate::tasks::view::task_view::eligible_agents;
 /// The explanation of a task's state.
 pub(crate) struct TaskExplanation {
     pub file: TaskFile,
-    /// Sentences: what brought the task to its state, and what it waits for.
+    /// Sentences about the events that led to the task's state, and about the tasks that it waits for.
     pub reasons: Vec<String>,
     /// The agents that can complete the open visit.
     pub agents: Vec<AgentId>,
@@ -38,7 +38,7 @@ pub(crate) struct TaskExplanation {
     pub waiting_for: Vec<TaskId>,
 }
 
-/// How the reason begins that says what git is in the middle of, so that nothing moves a task.
+/// The beginning of the reason that names the git operation in progress, during which no task moves.
 pub(crate) const NOT_NOW: &str = "nothing moves it now: ";
 
 /// An outcome, and what it would do.
@@ -49,10 +49,11 @@ pub(crate) struct OutcomePreview {
     pub effect: OutcomeEffect,
 }
 
-/// What an outcome does to a task.
+/// The effect of an outcome on a task.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum OutcomeEffect {
-    /// The task moves. `limit` is how often the gate may send back; `answers`: the next gate has a review that is unanswered.
+    /// The task moves. `limit` is the number of times that the gate may send back; `answers`: the next gate has an unanswered
+    /// review.
     Moves { passage: Passage, limit: u32, answers: bool },
     /// The task stays at its gate until a person decides.
     Stays,
@@ -68,7 +69,7 @@ pub(crate) fn why(
     let head = workspace.repository.head_for_reading()?;
     let in_force = Rc::new(rules_with_remarks(workspace, &head)?);
     let mut state = TaskState::read_under(workspace, id, head, in_force)?;
-    // Of a frozen task, what HEAD has counts.
+    // For a frozen task, HEAD's version counts.
     if state.frozen().is_some()
         && let Some(committed) = state.committed_file(workspace)
     {
@@ -165,7 +166,7 @@ fn passage_value(passage: &Passage, limit: u32) -> Value {
 
 const UNCLAIMED: &str = "nobody has claimed it";
 
-/// Returns sentences: what brought the task to its state, and what it waits for.
+/// Returns sentences about the events that led to the task's state, and about the tasks that it waits for.
 fn reasons(workspace: &Workspace, state: &TaskState) -> Vec<String> {
     let (rules, task, id) = (&state.in_force.rules, &state.file.task, &state.id);
     let mut list = state_reasons(rules, task);
@@ -221,7 +222,7 @@ fn reasons(workspace: &Workspace, state: &TaskState) -> Vec<String> {
     list
 }
 
-/// Returns sentences: what brought the task to its state, who has claimed it, and what blocks it.
+/// Returns sentences about the event that led to the task's state, its claim, and its blockers.
 fn state_reasons(rules: &Rules, task: &Task) -> Vec<String> {
     let mut list = vec![arrival_reason(task)];
     let open = task.gate.as_ref();
@@ -274,7 +275,7 @@ fn branch_state(rules: &Rules, task: &Task, branch: &OpenBranch) -> String {
     }
 }
 
-/// Returns what brought the task to its state.
+/// Returns a sentence about the event that led to the task's state.
 fn arrival_reason(task: &Task) -> String {
     if let Some(last) = task.history.last().filter(|visit| visit.outcome == Ending::Timeout) {
         let had = last.agent.as_ref().map(|agent| format!(", which `{agent}` had,"));
@@ -398,7 +399,7 @@ fn deadline_text(
     }
 }
 
-/// Returns the change that the rules in force require, and who makes it.
+/// Returns a sentence about the change that the rules in force require, and about the program that makes it.
 fn owed_reason(rules: &Rules, task: &Task, act: &Act, now: Timestamp) -> Option<String> {
     let doer = "`aof watch`, `aof org reload`, or the next command that changes the task,";
     let gate = &task.gate.as_ref()?.current;
@@ -418,7 +419,7 @@ fn owed_reason(rules: &Rules, task: &Task, act: &Act, now: Timestamp) -> Option<
     })
 }
 
-/// Returns the gate where a hand-made task would begin, or why it cannot.
+/// Returns the gate where a hand-made task would begin, or the reason why it cannot.
 fn adoption_reason(workspace: &Workspace, state: &TaskState) -> String {
     let step = match adoption_step(&state.in_force.rules, &state.file, workspace.now()) {
         Ok(step) => step,
@@ -431,7 +432,7 @@ fn adoption_reason(workspace: &Workspace, state: &TaskState) -> String {
     text.chain(not_given.map(|warning| format!("; {}", warning.message()))).collect()
 }
 
-/// Returns why the gate waits for a child; `None` if that is complete or cancelled.
+/// Returns the reason why the gate waits for a child; `None` if the child is complete or cancelled.
 fn child_reason(child: &TaskSummary) -> Option<String> {
     if !child.is_new && is_over(child.status) {
         return None;
@@ -449,7 +450,7 @@ fn child_reason(child: &TaskSummary) -> Option<String> {
     ))
 }
 
-/// Returns why the task waits for a dependency; `None` if that is complete.
+/// Returns the reason why the task waits for a dependency; `None` if the dependency is complete.
 fn dependency_reason(workspace: &Workspace, in_force: &InForce, other: &TaskId) -> Option<String> {
     let file = find(workspace, other).and_then(|(snapshot, _)| {
         parse(in_force, other, &snapshot.path, &snapshot.bytes, workspace.now())

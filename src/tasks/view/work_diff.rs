@@ -1,4 +1,4 @@
-//! What changed in a project since a task was created: the work that somebody is asked to approve.
+//! The changes of a project since a task was created: the work to be approved.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,15 +11,15 @@ use crate::storage::ProjectPath;
 pub(crate) struct WorkDiff {
     /// The commit that they are compared with.
     pub since: String,
-    /// Which one that is, in words.
+    /// A description of that commit.
     pub which: &'static str,
-    /// What `git diff` prints.
+    /// The output of `git diff`.
     pub text: String,
-    /// The files that git does not know yet.
+    /// The files that git does not track yet.
     pub untracked: Vec<String>,
 }
 
-/// Returns what changed since the task of that file was created. Fails with a sentence where git does.
+/// Returns the changes since the task of that file was created. Fails with a sentence if git fails.
 pub(crate) fn work_diff(project: &Path, task: &ProjectPath) -> Result<WorkDiff, String> {
     const ALL: [&str; 3] = ["--", ".", ":(exclude)tasks"];
     let (since, which) = base(project, task);
@@ -39,19 +39,19 @@ pub(crate) struct TaskCommit {
     /// As git prints it, to the second.
     pub at: String,
     pub subject: String,
-    /// What changed in the file, without its head.
+    /// The changes of the file, without the patch's head.
     pub patch: String,
 }
 
-/// How many commits of a task are read: those before are in git.
+/// The most commits of a task that are read: earlier ones are in git.
 pub(crate) const COMMITS_READ: usize = 100;
 
-/// Returns the last commits that changed the file of a task, the newest first, also from before it was moved. Fails with a sentence
-/// where git does.
+/// Returns the last commits that changed the file of a task, newest first, also from before it was moved. Fails with a sentence if
+/// git fails.
 pub(crate) fn task_commits(project: &Path, task: &ProjectPath) -> Result<Vec<TaskCommit>, String> {
     let most = format!("--max-count={COMMITS_READ}");
     let words = ["log", "--follow", "-p", "--no-color", "--no-ext-diff", &most];
-    // No commit has a NUL. The other mark is only in one that somebody made by hand, and then shifts its fields.
+    // No commit has a NUL. The other mark can only be in a handcrafted commit, and then shifts its fields.
     let format = ["--format=%x00%h%x01%an%x01%aI%x01%s%x01", "--", task.as_str()];
     let log = git(project, &[&words[..], &format].concat())?;
     let commits = log.split('\0').filter_map(|text| {
@@ -64,7 +64,7 @@ pub(crate) fn task_commits(project: &Path, task: &ProjectPath) -> Result<Vec<Tas
     Ok(commits.collect())
 }
 
-/// Returns the commit that the project's files are at, with its time. Fails with a sentence where some of them are not committed.
+/// Returns the commit of the project's files, with its time. Fails with a sentence if some of them are not committed.
 pub(crate) fn commit_of_files(project: &Path) -> Result<(String, Timestamp), String> {
     let files = ["status", "--porcelain", "--", "tasks", "project.yaml", "org.yaml"];
     if let Some(first) = git(project, &files)?.lines().next() {
@@ -89,7 +89,7 @@ fn base(project: &Path, task: &ProjectPath) -> (String, &'static str) {
     }
 }
 
-/// Returns what git prints.
+/// Returns git's output.
 fn git(project: &Path, words: &[&str]) -> Result<String, String> {
     let output = Command::new("git").arg("-C").arg(project).args(words).output();
     let output = output.map_err(|cause| format!("`git` cannot be started: {cause}"))?;

@@ -8,7 +8,7 @@ use crate::git::id::ObjectId;
 use crate::git::objects::loose::{ObjectKind, name, place_in};
 use crate::git::tests::environment::TestRepository;
 
-/// Makes a history of long files that change little, as tasks do, and packs it.
+/// Creates and packs a history of long files that change little, as tasks do.
 fn packed(settings: &[&str]) -> TestRepository {
     let test = TestRepository::with_tasks();
     let mut lines: Vec<String> =
@@ -33,7 +33,7 @@ fn only_file(folder: &Path, extension: &str) -> PathBuf {
     files[0].clone()
 }
 
-/// Returns all objects but tags.
+/// Returns all objects except tags.
 fn all(test: &TestRepository) -> Vec<(ObjectId, ObjectKind)> {
     let listed =
         test.git(&["cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype)"]);
@@ -100,7 +100,7 @@ fn a_damaged_pack_never_passes_for_a_whole_one() {
                 }
             }
         }
-        // Where an index is damaged, nothing of its pack is read.
+        // If an index is damaged, nothing of its pack is read.
         let reads = path.extension().is_some_and(|end| end == "pack");
         assert!((read > 0) == reads && lost > 0, "{}: {read} read, {lost} lost", path.display());
         fs::remove_file(&path).unwrap();
@@ -136,7 +136,7 @@ fn what_is_cut_off_where_it_is_borrowed_from_is_told_unless_it_is_whole_elsewher
             .unwrap();
     };
     lends(&between, lender.path(".git/objects").display().to_string());
-    // Whoever lends to itself is looked into once.
+    // A folder that borrows from itself is read once.
     lends(&lender, borrower.path(".git/objects").display().to_string());
     lends(&borrower, between.path(".git/objects").display().to_string());
     lender.git(&["commit", "--quiet", "--allow-empty", "--message", "lent"]);

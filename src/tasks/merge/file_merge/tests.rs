@@ -103,7 +103,7 @@ fn merged(base: Option<&str>, ours: &str, theirs: &str) -> FileMerge {
     merge_files(&rules(), &id(), versions, &Marks::default()).unwrap()
 }
 
-/// Merges what can be merged without anybody's help.
+/// Merges versions that need no person's help.
 fn clean(base: &str, ours: &str, theirs: &str) -> String {
     let merged = merged(Some(base), ours, theirs);
     assert_eq!(merged.conflicts, [], "{}", String::from_utf8_lossy(&merged.bytes));
@@ -193,11 +193,11 @@ fn the_side_that_changed_all_line_endings_has_them_changed_for_both() {
     ] {
         assert_eq!(clean(&dos(OPEN), ours, theirs), expected);
     }
-    // Both changed them, or nobody did.
+    // Both sides changed the line endings, or neither did.
     assert_eq!(clean(OPEN, &dos(&done), &dos(&edited)), dos(&expected));
     assert_eq!(clean(OPEN, &dos(OPEN), OPEN), dos(OPEN));
     assert_eq!(clean(OPEN, OPEN, &dos(OPEN)), dos(OPEN));
-    // What is disputed is marked in them too.
+    // Conflicts are marked in them too.
     let one = OPEN.replace("'Add login'", "'Log in'");
     let two = dos(&OPEN.replace("'Add login'", "'Sign in'"));
     let text = String::from_utf8(merged(Some(OPEN), &one, &two).bytes).unwrap();
@@ -245,7 +245,7 @@ fn comments_at_lines_that_the_engine_wrote_anew_are_carried_or_told_of() {
         let dos = |text: &str| text.replace('\n', "\r\n");
         assert_eq!(clean(&dos(OPEN), &dos(&ours), &dos(&theirs)), dos(&expected));
     }
-    // The line is gone, or has another comment by now: it is told.
+    // The line is gone, or has another comment by now: this is reported.
     let last = completed(&ours, "agent-3", "two", 2, None);
     let theirs = OPEN.replace("  visit: 0\n", "  visit: 0 # so many\n");
     let theirs = theirs.replace("status: ready\n", "# mind this\nstatus: ready # for now\n");
@@ -261,7 +261,7 @@ fn comments_at_lines_that_the_engine_wrote_anew_are_carried_or_told_of() {
         (both.left_out, String::from_utf8(both.bytes).unwrap()),
         (vec!["# so many".to_owned()], noted)
     );
-    // Nothing is a comment in a text, or was there before.
+    // Text is not a comment, and a comment that was there before is not new.
     let text = OPEN
         .replace("estimate: 3d # days\n", "notes: |\n  # heading\n  text\nestimate: 3d # days\n");
     let gone = text.replace("notes: |\n  # heading\n  text\n", "");
@@ -282,7 +282,7 @@ fn comments_and_works_of_both_sides_stay_ours_first() {
     );
     assert_eq!(clean(OPEN, &ours, &ours), ours);
     assert_eq!(clean(OPEN, &text, &theirs), text, "once is enough");
-    // What stands behind a comment of both is changed like any text.
+    // Text after a comment that both sides have is changed like any text.
     let edited = text.replace("First.", "First of all.");
     assert_eq!(
         clean(&text, &edited, &commented(&text, "Cy", "Third.")),
@@ -381,7 +381,7 @@ fn what_cannot_be_merged_by_meaning_is_left_to_a_person() {
         assert!(found.starts_with(why), "{found}");
         assert!(both.superseded.is_empty());
     }
-    // What both began with may be anything.
+    // The common base may be anything.
     let edited = OPEN.replace("3d", "4d");
     assert_eq!(clean(&broken, &done, &done), done);
     let both = merged(Some(&broken), &done, &edited);
@@ -408,7 +408,7 @@ fn a_file_that_nobody_has_taken_up_is_all_peoples() {
     assert_eq!(clean(base, &adopted, &theirs), adopted.replace("milk", "bread"));
 }
 
-/// Does something to a file that people or agents do, picked by the number.
+/// Makes an edit to a file that people or agents make, chosen by the number.
 fn touched(text: &str, pick: u8, side: &str, number: usize) -> String {
     match pick {
         0 => {
@@ -523,10 +523,10 @@ proptest! {
         let (ours, theirs) = (go_on(OPEN, &one, "ada"), go_on(OPEN, &two, "bob"));
         let versions = Versions { base: Some(OPEN.as_bytes()), ours: ours.as_bytes(), theirs: theirs.as_bytes() };
         let base = String::from_utf8(merge_virtual_base(&rules(), &id(), versions).unwrap().bytes).unwrap();
-        // Whatever is disputed, it can be read: what one side takes out stays out.
+        // The base can be read in spite of conflicts: text that one side removes stays removed.
         read(&base);
         prop_assert!(!base.contains("<<<<<<<"), "{}", base);
-        // Each solves what is disputed by what it has.
+        // Each side resolves the conflict with its own version.
         let solved = |ours: &str, theirs: &str| {
             let versions = Versions { base: Some(OPEN.as_bytes()), ours: ours.as_bytes(), theirs: theirs.as_bytes() };
             let sides = ReadVersions::read(&rules(), &id(), versions).unwrap();
@@ -568,7 +568,7 @@ fn comments_survive_beside_lines_that_the_engine_changed() {
             assert_eq!(String::from_utf8(merged.bytes).unwrap(), ours.replace(before, after));
         }
     }
-    // Where a key is disputed, what was said beside others stays.
+    // If a key conflicts, comments beside other keys stay.
     let ours = ours.replace("'Add login'", "'Log in'");
     let theirs =
         OPEN.replace("'Add login'", "'Sign in'").replace("id: AOF-abc\n", "id: AOF-abc # mine\n");

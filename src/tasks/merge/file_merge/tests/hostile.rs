@@ -1,4 +1,4 @@
-//! Whatever stands in the three versions of a file: bytes that are no text, files cut in the middle, lines from anywhere.
+//! Arbitrary content in the three versions of a file: bytes that are not text, truncated files, foreign lines.
 
 use std::collections::HashSet;
 
@@ -8,7 +8,7 @@ use proptest::test_runner::RngSeed;
 use super::*;
 use crate::git::merge_texts;
 
-/// What a line may be.
+/// The lines that a file may get.
 const LINES: [&[u8]; 22] = [
     b"---\n",
     b"title: Add login\n",
@@ -34,24 +34,24 @@ const LINES: [&[u8]; 22] = [
     b"\r\n\r\r\n",
 ];
 
-/// Something done to a text that no engine and no careful person does.
+/// A change that no engine and no careful person makes to a text.
 #[derive(Debug, Clone)]
 enum Damage {
-    /// A line is put in somewhere.
+    /// A line is inserted.
     Put(usize, usize),
     /// The text ends there.
     Cut(usize),
-    /// A byte is another one.
+    /// A byte is replaced.
     Byte(usize, u8),
-    /// A line is there twice.
+    /// A line is repeated.
     Double(usize),
-    /// A line is gone.
+    /// A line is removed.
     Remove(usize),
-    /// A person's own line is put in somewhere.
+    /// A person's own line is inserted.
     Own(usize, u16),
-    /// All lines end otherwise.
+    /// The line endings of the whole text change.
     Ends,
-    /// A step of the engine, where it can still be read.
+    /// A step of the engine, if the file can still be read.
     Step(u8),
 }
 
@@ -112,7 +112,7 @@ fn damaged(text: &[u8], (number, damage): (usize, &Damage), side: &str) -> Vec<u
     }
 }
 
-/// Says whether the engine could go on with it.
+/// Returns whether the engine could continue with the text.
 fn is_whole(text: &str) -> bool {
     let defaults =
         Defaults { workflow: "default".parse().unwrap(), created: Timestamp::UNIX_EPOCH };
@@ -137,7 +137,7 @@ fn version(base: &[u8], damages: &[Damage], side: &str) -> Vec<u8> {
     damages.iter().enumerate().fold(base.to_vec(), |text, step| damaged(&text, step, side))
 }
 
-/// Returns the lines, however they end.
+/// Returns the lines without their line endings.
 fn said(text: &[u8]) -> HashSet<&[u8]> {
     text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end).collect()
 }
@@ -173,12 +173,12 @@ proptest! {
                 );
             }
         }
-        // What is said to be whole is a task, or is the text that git would make of it.
+        // A merge without conflicts is a task, or the text that git would make of it.
         let is_text = merge_texts(versions.base.unwrap_or_default(), &ours, &theirs).unwrap().agree();
         let defaults = Defaults { workflow: "default".parse().unwrap(), created: Timestamp::UNIX_EPOCH };
         let is_task = task_file::parse(&both.bytes, &id(), &defaults).is_ok();
         prop_assert!(!both.conflicts.is_empty() || is_task || is_text, "{}", String::from_utf8_lossy(&both.bytes));
-        // It is the same each time, and for the sides the other way round nothing breaks either.
+        // The result is the same each time, and exchanged sides cause no failure either.
         let again = merge_files(&rules(), &id(), versions, &Marks::default()).unwrap();
         prop_assert_eq!(&again, &both);
         let _ = merge_files(&rules(), &id(), Versions { ours: &theirs, theirs: &ours, ..versions }, &Marks::default()).unwrap();
@@ -200,7 +200,7 @@ fn what_is_very_large_is_merged_as_soon_as_anything_of_its_size() {
     let noted = OPEN.replacen("id: AOF-abc\n", &format!("{}id: AOF-abc\n", notes.concat()), 1);
     let both = clean(OPEN, &completed(OPEN, "agent-7", "one", 5, None), &noted);
     assert!(both.contains("# note 799\n") && both.contains("# said 799\n"));
-    // No text at all, a mountain of bytes.
+    // Half a million bytes that are not text.
     let bytes: Vec<u8> =
         (0..500_000_u32).map(|number| number.to_le_bytes()[usize::from(number % 3 == 0)]).collect();
     for (ours, theirs) in
