@@ -212,7 +212,7 @@ pub(crate) struct MetricsArgs {
     format: MetricsFormat,
 }
 
-/// How metrics are written.
+/// The format of metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum MetricsFormat {
     /// Prometheus' own format

@@ -30,7 +30,7 @@ pub(crate) struct WiredFile {
     pub file: AgentFile,
     /// The path of the file.
     pub path: ProjectPath,
-    /// What was done with the file, or would be.
+    /// The action on the file, done or planned.
     pub fate: Wiring,
 }
 

@@ -56,7 +56,7 @@ pub(crate) struct GraphArgs {
     format: GraphFormat,
 }
 
-/// How a workflow is drawn.
+/// The format of a drawn workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum GraphFormat {
     /// Lines and letters
