@@ -30,7 +30,7 @@ pub(crate) struct ServerSetup {
     pub session: String,
     /// True if the server has only tools that change nothing.
     pub read_only: bool,
-    /// The use of the network: the remote of a synced project may be asked before a claim.
+    /// `Used` if the remote of a synced project is asked before a claim.
     pub network: Network,
     /// The time that one call waits for another command.
     pub wait: Duration,

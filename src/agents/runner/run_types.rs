@@ -27,7 +27,7 @@ pub struct RunnerSetup {
     pub clock: Clock,
     /// The time to wait for other processes.
     pub wait: Duration,
-    /// The use of the network: the remote of a synced project may be asked before a claim.
+    /// `Used` if the remote of a synced project is asked before a claim.
     pub network: Network,
     /// The path of aof's own program, for agents.
     pub aof: PathBuf,

@@ -194,7 +194,7 @@ pub(crate) struct WrittenNotices {
     pub written: usize,
     /// The reason for starting again at HEAD, if the branch was rewritten: messages may be missing or repeated.
     pub restarted: Option<String>,
-    /// The commits that are left, if any.
+    /// `Commits` if some are left.
     pub left: Remaining,
 }
 
