@@ -1,9 +1,9 @@
 //! `aof`: task files are the database, gates are the state machine, git is the log.
 //!
 //! # Words
-//! A *task* stands at a *gate* of a *workflow*. An agent *completes* the *visit* with an *outcome*; a *route* says where the
-//! task goes next. A *claim* gives a visit to one agent. A *brief* is what an agent is told at a gate. A *refusal* is the rules
-//! saying no. A *notice* is a message to somebody about an *event*.
+//! A *task* is at a *gate* of a *workflow*. An agent *completes* the *visit* with an *outcome*; a *route* leads the task to
+//! the next gate. A *claim* gives a visit to one agent. A *brief* has the instructions for an agent at a gate. A *refusal* is
+//! the answer of the rules to an act that they do not allow. A *notice* is a message to a person or a program about an *event*.
 //!
 //! # Layers
 //! A folder imports only from folders below it; `tests/it/house/architecture.rs` proves that.
@@ -14,12 +14,12 @@
 //! | `watch`, `agents`, `board` | the watcher; the MCP server and the runner; the board at the terminal |
 //! | `health`, `setup`, `dispatch` | status and doctor; init, templates and imports; claims, hand-outs and the sweep |
 //! | `observability` | the event stream, notices, metrics, statistics |
-//! | `history` | what reads or joins commits: verify, merge, sync |
-//! | `tasks` | use cases of tasks; `tasks::apply` is the only way a task changes |
+//! | `history` | operations that read or join commits: verify, merge, sync |
+//! | `tasks` | use cases of tasks; `tasks::apply` is the only way to change a task |
 //! | `project` | an opened project: workspace, rules in force, errors |
 //! | `storage`, `git` | files, lock, journal, inbox; the git repository |
 //! | `rules`, `files` | pure decisions; bytes to nouns and back. Neither sees the other |
-//! | `domain` | what a task, a visit, a gate, a completion is |
+//! | `domain` | the definitions of a task, a visit, a gate, a completion |
 //! | `system` | waits for the disk, other people's programs, signals |
 //!
 //! # Files
@@ -41,8 +41,8 @@
 //! | the branch, git's index | `git::transaction`, `git::index` |
 //!
 //! # Invariants
-//! A history only grows, by one entry a commit. Nothing is acknowledged before it is committed. A write changes only the bytes
-//! that the change is about. What people staged, modified or left untracked stays as it is.
+//! A history only grows, by one entry per commit. Nothing is acknowledged before it is committed. A write changes only the bytes
+//! that the change is about. Files that people staged, modified or left untracked are never changed.
 
 #![allow(
     rustdoc::private_intra_doc_links,

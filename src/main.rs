@@ -1,6 +1,6 @@
 //! The program.
 
-/// The system's own allocator keeps what each thread has freed, which makes a server several times as large.
+/// The allocator. The system's own one keeps the memory that each thread has freed, which makes a server several times as large.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,4 +1,4 @@
-//! The boards: one view model, and the faces that show it.
+//! The boards: one view model, and its views at the terminal and on the web.
 
 pub(crate) mod model;
 pub(crate) mod tui;

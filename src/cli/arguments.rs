@@ -1,4 +1,4 @@
-//! Arguments that several commands share, and how values are read from the command line.
+//! Arguments that several commands share, and the parsing of values on the command line.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -62,14 +62,14 @@ const COLORS: Words<ColorChoice> = &[
 const LOG_FORMATS: Words<LogFormat> =
     &[("text", LogFormat::Text, "For people"), ("json", LogFormat::Json, "One JSON object a line")];
 
-/// How the log is written.
+/// The format of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LogFormat {
     Text,
     Json,
 }
 
-// Whether a command only shows what it would do. No doc comment: clap would use it as the description of each command with these options.
+// The option of a dry run. No doc comment: clap would use it as the description of each command with these options.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct DryRunOption {
     /// Show what would be done, and do nothing
@@ -83,7 +83,7 @@ impl DryRunOption {
     }
 }
 
-// Whether claims in a synced project are confirmed by the remote.
+// The option that decides whether the remote confirms claims in a synced project.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct OfflineOption {
     /// In a synced project: do not ask the remote whether somebody elsewhere has it
@@ -97,7 +97,7 @@ impl OfflineOption {
     }
 }
 
-// Who acts.
+// The agent who acts.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ActingAgent {
     /// The agent that acts
@@ -110,12 +110,12 @@ pub(crate) fn agent_variable() -> Option<&'static str> {
     std::env::var_os(AGENT).is_none_or(|value| !value.is_empty()).then_some(AGENT)
 }
 
-/// Returns the agent that one is by the environment.
+/// Returns the agent that the environment names.
 pub(crate) fn agent_of_environment() -> Option<AgentId> {
     std::env::var(AGENT).ok()?.parse().ok()
 }
 
-/// The most characters of a text that a message repeats.
+/// The largest number of characters of a text that a message repeats.
 const LONGEST_TEXT: usize = 150;
 
 /// Returns the command as it was typed, with long texts cut.
@@ -129,14 +129,14 @@ pub(crate) fn typed_command() -> String {
     format!("aof {}", all_quoted(words.iter().map(String::as_str)))
 }
 
-/// Returns the agent that `--agent` gave, unless the environment names it as well.
+/// Returns the agent that `--agent` named, unless the environment names it as well.
 pub(crate) fn given_agent() -> Option<AgentId> {
     let mut words = std::env::args_os().skip_while(|word| word != "--agent").skip(1);
     let agent: AgentId = words.next()?.to_str()?.parse().ok()?;
     (agent_of_environment().as_ref() != Some(&agent)).then_some(agent)
 }
 
-/// Returns the text with the agent added to its commands, where only agents may give them.
+/// Returns the text with the agent added to those of its commands that only agents may run.
 pub(crate) fn with_agent(text: &str, agent: &AgentId) -> String {
     let parts = text.split('`').enumerate().map(|(at, part)| {
         let mut words = part.strip_prefix("aof ").unwrap_or_default().split(' ');
@@ -155,7 +155,7 @@ pub(crate) fn with_agent(text: &str, agent: &AgentId) -> String {
     parts.collect::<Vec<_>>().join("`")
 }
 
-// How completions are signed, where org.yaml requires it.
+// The options for signing completions, where org.yaml requires it.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct SignWith {
     /// Sign with the SSH key in this file
@@ -174,7 +174,7 @@ impl SignWith {
     }
 }
 
-/// The words that an option takes, each with its value and its help; one without help is a hidden alias.
+/// The words that an option takes, each with its value and its help; a word without help is a hidden alias.
 pub(crate) type Words<T> = &'static [(&'static str, T, &'static str)];
 
 /// Returns a parser for one of these words.
@@ -199,7 +199,7 @@ where
     PossibleValuesParser::new(words).try_map(|word| word.parse::<T>())
 }
 
-/// Returns a parser for the name of a template; `--help` says what each is for.
+/// Returns a parser for the name of a template; `--help` shows the purpose of each.
 pub(crate) fn template() -> impl TypedValueParser<Value = Template> {
     let named =
         |template: &Template| PossibleValue::new(template.as_str()).help(template.summary());
@@ -216,7 +216,7 @@ fn wait(text: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs(period.seconds()))
 }
 
-/// Reads `KEY=VALUE`.
+/// Parses `KEY=VALUE`.
 pub(crate) fn key_value(text: &str) -> Result<(String, serde_json::Value), String> {
     let (key, value) = text.split_once('=').ok_or("write it as `KEY=VALUE`")?;
     if key.is_empty() {
@@ -225,7 +225,7 @@ pub(crate) fn key_value(text: &str) -> Result<(String, serde_json::Value), Strin
     Ok((key.to_owned(), value_of(value)))
 }
 
-/// Reads the context of a task: `KEY=VALUE`, several with commas between them, or an object.
+/// Parses the context of a task: `KEY=VALUE`, several with commas between them, or an object.
 pub(crate) fn context(text: &str) -> Result<Vec<(String, serde_json::Value)>, String> {
     if text.trim_start().starts_with('{') {
         let object = json::typed(text)
@@ -252,8 +252,8 @@ fn pairs(text: &str) -> Vec<&str> {
     list
 }
 
-/// Returns a value from the command line: JSON if it is valid JSON (a number, `true`, a list), else a text. A number that JSON would
-/// write differently is a text too: `1.10` is a version.
+/// Returns a value from the command line: JSON if it is valid JSON (a number, `true`, a list), otherwise a text. A number that JSON
+/// would write differently is also a text: `1.10` is a version.
 pub(crate) fn value_of(text: &str) -> serde_json::Value {
     json::typed(text).unwrap_or_else(|_| text.into())
 }
@@ -276,10 +276,10 @@ pub(crate) fn object(pairs: &[(String, serde_json::Value)]) -> Map {
     pairs.iter().cloned().collect()
 }
 
-/// The time of the commit that this process shows, where it shows a commit.
+/// The time of the commit that this process shows, if it shows one.
 static SHOWN: OnceLock<Timestamp> = OnceLock::new();
 
-/// Has this process take the time of a commit for the current one: what it shows then depends on nothing else.
+/// Sets the time of a commit as the current time of this process, so that its output depends only on the commit.
 pub(crate) fn show_as_of(time: Timestamp) {
     SHOWN.get_or_init(|| time);
 }
@@ -301,7 +301,7 @@ pub(crate) fn between(start: Timestamp, end: Timestamp) -> String {
     length(u64::try_from(end.as_second() - start.as_second()).unwrap_or(0))
 }
 
-/// Returns a time as text: at a terminal in the person's time zone, as git's log has it, elsewhere in UTC for programs.
+/// Returns a time as text: at a terminal in the person's time zone, in the format of git's log; elsewhere in UTC for programs.
 pub(crate) fn local_time(at: Timestamp) -> String {
     if !std::io::stdout().is_terminal() {
         return Timestamp::from_second(at.as_second()).unwrap_or(at).to_string();
@@ -309,7 +309,7 @@ pub(crate) fn local_time(at: Timestamp) -> String {
     at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M %z").to_string()
 }
 
-/// Returns a sentence with its times as [`local_time`] has them.
+/// Returns a sentence with its times in the format of [`local_time`].
 pub(crate) fn with_local_times(text: &str) -> String {
     let word = |word: &str| {
         let bare = word.trim_end_matches([',', ';', '.', ':', ')']);

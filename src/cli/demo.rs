@@ -19,10 +19,10 @@ use crate::git::GitError;
 use crate::storage::Paths;
 use crate::storage::lock::is_watched;
 
-/// How long the watcher may take with one file.
+/// The time that the watcher may take for one file.
 const GATE_PATIENCE: Duration = Duration::from_secs(15);
 
-/// How long a person at a terminal gets to read a step, and a scene.
+/// The time that a person at a terminal has to read a step, and a scene.
 const STEP: Duration = Duration::from_millis(700);
 const SCENE: Duration = Duration::from_millis(2500);
 
@@ -60,7 +60,7 @@ pub(crate) fn run_demo(session: &Session, args: &DemoArgs) -> CliResult {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints lines that fit a terminal of 80 columns, as fast as a person reads.
+/// Prints lines that fit a terminal of 80 columns, at the speed at which a person reads.
 struct Narrator {
     output: Output,
     is_paced: bool,
@@ -91,7 +91,7 @@ impl Narrator {
     }
 }
 
-/// Returns the text in lines that begin `indent` columns from the left, but for the first.
+/// Returns the text in lines that begin `indent` columns from the left, except the first.
 fn hung(indent: usize, text: &str) -> String {
     wrapped(text, WIDTH - indent).join(&below(indent))
 }
@@ -139,7 +139,7 @@ fn new_task(stage: &DemoStage, title: &str, more: &[&str]) -> CliResult<TaskId> 
     Ok(value["id"].as_str().unwrap_or_default().parse()?)
 }
 
-/// Drops the file of a turn, and prints what the watcher answers.
+/// Drops the file of a turn, and prints the watcher's answer.
 fn take(
     narrator: &Narrator,
     stage: &DemoStage,
@@ -225,7 +225,7 @@ fn yaml(agent: &'static str, file: &'static str, task: &TaskId, summary: &str) -
     DemoTurn { agent, file, does, text }
 }
 
-/// Returns the files about the login in the order in which they are dropped. The review sends it back once.
+/// Returns the files about the login in the order in which they are dropped. The review sends the task back once.
 fn turns_of_login(login: &TaskId) -> Vec<DemoTurn> {
     let json = |file, does, outcome, summary: &str, blockers: &[&str]| {
         let text = json!({"task": login, "agent": "agent-3", "outcome": outcome, "summary": summary, "blockers": blockers});
@@ -261,7 +261,7 @@ fn turns_of_guide(guide: &TaskId) -> Vec<DemoTurn> {
     ]
 }
 
-/// How long the watcher may take to start.
+/// The time that the watcher may take to start.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The project and its watcher.
@@ -298,14 +298,14 @@ impl DemoStage {
         folder.map_or_else(|| self.project.clone(), |folder| folder.keep().join("project"))
     }
 
-    /// Runs git and returns what it prints.
+    /// Runs git and returns its output.
     fn git(&self, arguments: &[&str]) -> CliResult<String> {
         let mut command = self.command("git");
         command.arg("--no-pager").args(arguments);
         self.finish(&mut command, &format!("git {}", arguments.join(" ")))
     }
 
-    /// Runs aof as this agent, or as nobody, and returns what it prints.
+    /// Runs aof as this agent, or without an agent, and returns its output.
     fn aof(&self, agent: Option<&str>, arguments: &[&str]) -> CliResult<String> {
         let program = std::env::current_exe()
             .map_err(|cause| self.stuck(&format!("cannot find this program: {cause}")))?;
@@ -369,7 +369,7 @@ impl DemoStage {
 
     fn finish(&self, command: &mut Command, words: &str) -> CliResult<String> {
         let output = command.stdin(Stdio::null()).output().map_err(|cause| match cause.kind() {
-            // Without git, another run would fail too, and there is nothing to look at.
+            // Without git, another run would fail, too, and there is nothing to look at.
             ErrorKind::NotFound if words.starts_with("git ") => {
                 GitError::NotRun { command: words.to_owned(), cause }.into()
             }

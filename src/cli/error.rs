@@ -14,7 +14,7 @@ use crate::project::error::{ProjectError, reason_of};
 use crate::rules::{Refusal, RefusalKind};
 use crate::storage::StoreError;
 
-/// Why a command failed.
+/// The reason why a command failed.
 #[derive(Debug)]
 pub(crate) enum CliError {
     /// An operation failed.
@@ -26,7 +26,7 @@ pub(crate) enum CliError {
     Command { code: &'static str, problem: String, fix: Option<String>, exit_code: u8 },
 }
 
-/// What a command returns.
+/// The result of a command.
 pub(crate) type CliResult<T = ExitCode> = Result<T, CliError>;
 
 impl<E: Into<ProjectError>> From<E> for CliError {
@@ -88,7 +88,7 @@ impl CliError {
         }
     }
 
-    /// Returns what is wrong, in a sentence.
+    /// Returns a description of the problem, in a sentence.
     pub(crate) fn problem(&self) -> String {
         match self {
             Self::Operation(error) | Self::Completion { error, .. } => error.problem(),
@@ -96,7 +96,7 @@ impl CliError {
         }
     }
 
-    /// Returns what to do about it, where that is known.
+    /// Returns the fix, if it is known.
     pub(crate) fn fix(&self) -> Option<String> {
         match self {
             Self::Operation(error) | Self::Completion { error, .. } => error.fix(),
@@ -112,7 +112,7 @@ impl CliError {
             return Some(format!("  {command}"));
         }
         let example = refusal.example()?;
-        // These take the blockers alone.
+        // These commands take only the blockers.
         if matches!(command.split(' ').nth(1), Some("reject" | "block")) {
             let blockers = example["blockers"].as_array().into_iter().flatten();
             return Some(

@@ -78,7 +78,7 @@ pub(crate) fn run_merge_driver(session: &Session, args: &MergeDriverArgs) -> Cli
         }
         _ if args.check_staged => Ok(check_staged(session)),
         (Some(base), Some(ours), Some(theirs), Some(path)) => {
-            // Git takes 1 for a conflict; with 2, its configuration has the file merged as text.
+            // For git, 1 means a conflict; with 2, git's configuration merges the file as text.
             merge(session, args, [base, ours, theirs], path).map_err(|error| CliError::Command {
                 code: "not_merged",
                 problem: error.problem(),
@@ -197,13 +197,13 @@ fn merge_all_unmerged(session: &Session, mode: DryRun) -> CliResult {
 
 const BEFORE_ALL: &str = " (before `git commit -a`, run `aof watch --once`)";
 
-/// Refuses a commit that takes back or does what only aof does. Accepts a commit that cannot be checked.
+/// Refuses a commit that reverts or imitates the work of aof. Accepts a commit that cannot be checked.
 fn check_staged(session: &Session) -> ExitCode {
     let found = Repository::discover(&session.directory)
         .map_err(ProjectError::from)
         .and_then(|repository| staged_faults(&repository));
     let found = match found {
-        // With `git --git-dir`, git's folder may be where no project is found.
+        // With `git --git-dir`, git's folder may be outside of any project.
         Err(ProjectError::Git(GitError::NoRepository { .. })) => return ExitCode::SUCCESS,
         Err(error) => {
             let why = inert(&session.runnable(error.problem())).replace('\n', " ");
@@ -258,7 +258,7 @@ fn check_staged(session: &Session) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// How many commits are listed each way.
+/// The number of commits that are listed in each direction.
 const FEW: usize = 10;
 
 #[derive(Debug, clap::Args)]
@@ -299,7 +299,7 @@ pub(crate) fn run_sync(session: &Session, args: &SyncArgs) -> CliResult {
     } else {
         session.output.print(&page(session, &synced, mode));
     }
-    // Being offline is no failure: the commits here wait.
+    // Being offline is not a failure: the commits here wait.
     Ok(ExitCode::from(match synced.end {
         SyncEnd::Same | SyncEnd::Rehearsed | SyncEnd::Offline { .. } => 0,
         SyncEnd::Rejected { .. } => 1,
@@ -382,7 +382,7 @@ pub(crate) struct VerifyArgs {
 
 impl VerifyArgs {
     fn range(&self) -> Range {
-        // `A..` and `..B` mean HEAD, as to git.
+        // `A..` and `..B` mean HEAD, as for git.
         let head = |text: &str| if text.is_empty() { "HEAD" } else { text }.to_owned();
         match self.range.as_deref().map(|range| (range, range.split_once(".."))) {
             Some((_, Some((other, until)))) => {
@@ -453,7 +453,7 @@ fn exit_code(holds: bool) -> ExitCode {
     if holds { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Reads an `allowed_signers` file.
+/// Parses an `allowed_signers` file.
 fn trusted_keys(file: &Path) -> CliResult<TrustedKeys> {
     let name = file.display();
     let text = std::fs::read_to_string(file).map_err(|cause| CliError::input(&name, &cause))?;

@@ -36,11 +36,11 @@ use crate::project::workspace::Workspace;
 use crate::storage::Outbox;
 use crate::tasks::headers::lookup;
 
-/// How often `--follow` looks for new events.
+/// The interval at which `--follow` looks for new events.
 const POLL: Duration = Duration::from_millis(200);
-/// How many past events `--follow` shows first.
+/// The number of past events that `--follow` shows first.
 const RECENT: usize = 10;
-/// How many damaged lines are named.
+/// The number of damaged lines that are named.
 const FEW: usize = 10;
 
 #[derive(Debug, clap::Args)]
@@ -212,7 +212,7 @@ pub(crate) struct MetricsArgs {
     format: MetricsFormat,
 }
 
-/// How metrics are written.
+/// The format of metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum MetricsFormat {
     /// Prometheus' own format
@@ -279,7 +279,7 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// How long one delivery may take.
+/// The time that one delivery may take.
 const TIMEOUT: Duration = Duration::from_mins(2);
 
 #[derive(Debug, clap::Args)]

@@ -1,4 +1,4 @@
-//! Prints: data to stdout, everything else to stderr. No other module prints.
+//! Prints data to stdout, and everything else to stderr. No other module prints.
 
 use std::fmt::Display;
 use std::io::{ErrorKind, IsTerminal, Write};
@@ -14,16 +14,16 @@ use crate::files::diagnostic::{ColorMode, Diagnostic, render_all};
 use crate::files::printable::inert;
 use crate::tasks::plan::DryRun;
 
-/// The version of what `--json` prints. It changes when a field is removed or changes its meaning.
+/// The version of the output of `--json`. It changes when a field is removed or changes its meaning.
 pub(crate) const JSON_VERSION: u64 = 1;
 
-/// Whether printed data was lost, as on a full disk.
+/// True if printed data was lost, as on a full disk.
 static LOST: AtomicBool = AtomicBool::new(false);
 
-/// Whether stdout is closed.
+/// True if stdout is closed.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// How output is shown.
+/// The output of the program.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Output {
     json: bool,
@@ -35,14 +35,14 @@ impl Output {
         Self { json }
     }
 
-    /// Returns whether `--json` was given.
+    /// Returns true if `--json` was given.
     pub(crate) fn is_json(self) -> bool {
         self.json
     }
 
-    /// Prints a text; colours are removed where stdout does not take them.
+    /// Prints a text; colours are removed if stdout does not support them.
     pub(crate) fn print(self, text: &str) {
-        // All at once: the stream would write each line by itself.
+        // All at once: the stream would write each line separately.
         let choice = AutoStream::choice(&std::io::stdout());
         let mut bytes = AutoStream::new(Vec::with_capacity(text.len()), choice);
         match bytes.write_all(text.as_bytes()) {
@@ -51,7 +51,7 @@ impl Output {
         }
     }
 
-    /// Prints a text that is signed or checked: unchanged, but made harmless at a terminal.
+    /// Prints a text that is signed or checked: unchanged, except that it is made harmless at a terminal.
     pub(crate) fn print_exactly(self, text: &str) {
         if std::io::stdout().is_terminal() {
             return self.print(&inert(text));
@@ -66,21 +66,21 @@ impl Output {
         }
     }
 
-    /// Notes that stdout takes nothing more.
+    /// Notes that stdout accepts no more output.
     fn lose(self, cause: &std::io::Error) {
         CLOSED.store(true, Ordering::Relaxed);
-        // A reader may close the pipe early: `aof list | head` is no error.
+        // A reader may close the pipe early: `aof list | head` is not an error.
         if cause.kind() != ErrorKind::BrokenPipe && !LOST.swap(true, Ordering::Relaxed) {
             self.say(format!("{} cannot write to standard output: {cause}", red("error:")));
         }
     }
 
-    /// Returns whether printed data was lost.
+    /// Returns true if printed data was lost.
     pub(crate) fn is_lost(self) -> bool {
         LOST.load(Ordering::Relaxed)
     }
 
-    /// Returns whether stdout is closed.
+    /// Returns true if stdout is closed.
     pub(crate) fn is_closed(self) -> bool {
         CLOSED.load(Ordering::Relaxed)
     }
@@ -92,11 +92,11 @@ impl Output {
 
     /// Prints a JSON document.
     pub(crate) fn data(self, value: impl Serialize) {
-        // JSON has no escape codes that could be taken out.
+        // JSON has no escape codes to remove.
         self.write(self.document(value).as_bytes());
     }
 
-    /// Prints a JSON document with `--json`, else a text.
+    /// Prints a JSON document with `--json`, otherwise a text.
     pub(crate) fn show<T: Serialize>(
         self,
         value: impl FnOnce() -> T,
@@ -114,7 +114,7 @@ impl Output {
         self.data(value);
     }
 
-    /// Returns a JSON document as it is printed.
+    /// Returns a JSON document in the form in which it is printed.
     pub(crate) fn document(self, value: impl Serialize) -> String {
         let document = Document { value, json_version: JSON_VERSION };
         serde_json::to_string_pretty(&document).expect("documents are objects with texts as keys")
@@ -143,7 +143,7 @@ struct Document<T> {
     json_version: u64,
 }
 
-/// Returns diagnostics as people read them.
+/// Returns diagnostics in the form for people.
 pub(crate) fn painted(diagnostics: &[Diagnostic]) -> String {
     render_all(diagnostics, ColorMode::Colored).trim_end().to_owned()
 }
@@ -161,7 +161,7 @@ pub(crate) fn merged(mut value: Value, more: Value) -> Value {
     value
 }
 
-/// Returns how wide the output may be: `COLUMNS`, else the terminal's width. For a file or a pipe, lines are not limited.
+/// Returns the largest width of the output: `COLUMNS`, otherwise the terminal's width. In a file or a pipe, lines are not limited.
 pub(crate) fn width() -> usize {
     let named =
         std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).filter(|width| *width > 0);
@@ -169,7 +169,7 @@ pub(crate) fn width() -> usize {
     named.or_else(|| terminal().map(|(width, _)| usize::from(width.0))).unwrap_or(usize::MAX)
 }
 
-/// Returns the lines of a text at most so many columns wide; words are never broken.
+/// Returns a text as lines of at most `room` columns; words are never broken.
 pub(crate) fn wrapped(text: &str, room: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
@@ -184,7 +184,7 @@ pub(crate) fn wrapped(text: &str, room: usize) -> Vec<String> {
     lines
 }
 
-/// Returns the first items of a list, and how many more there are.
+/// Returns the first items of a list, and the number of the others.
 pub(crate) fn first_of<T: Display>(items: &[T], few: usize) -> String {
     let shown: Vec<String> = items.iter().take(few).map(ToString::to_string).collect();
     let more = items.len().saturating_sub(few);
@@ -201,7 +201,7 @@ pub(crate) fn short(commit: impl Display) -> String {
     commit.to_string().chars().take(7).collect()
 }
 
-/// Returns `, commit 1a2b3c4` where there is a commit.
+/// Returns `, commit 1a2b3c4` if there is a commit.
 pub(crate) fn of_commit(commit: Option<impl Display>) -> String {
     commit.map(|commit| format!(", commit {}", short(commit))).unwrap_or_default()
 }
@@ -218,32 +218,32 @@ pub(crate) fn styled(style: Style, text: impl Display) -> String {
     format!("{style}{text}{style:#}")
 }
 
-/// For headings.
+/// Styles a heading.
 pub(crate) fn bold(text: impl Display) -> String {
     styled(BOLD, text)
 }
 
-/// For what matters less.
+/// Styles what matters less.
 pub(crate) fn dim(text: impl Display) -> String {
     styled(DIM, text)
 }
 
-/// For errors.
+/// Styles an error.
 pub(crate) fn red(text: impl Display) -> String {
     styled(RED, text)
 }
 
-/// For warnings.
+/// Styles a warning.
 pub(crate) fn yellow(text: impl Display) -> String {
     styled(YELLOW, text)
 }
 
-/// For success.
+/// Styles a success.
 pub(crate) fn green(text: impl Display) -> String {
     styled(GREEN, text)
 }
 
-/// For names.
+/// Styles a name.
 pub(crate) fn cyan(text: impl Display) -> String {
     styled(CYAN, text)
 }

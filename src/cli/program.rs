@@ -1,4 +1,4 @@
-//! The command line as a whole: its commands, their list in `--help`, how it is parsed, and usage errors.
+//! The command line as a whole: its commands, their list in `--help`, its parsing, and usage errors.
 
 mod completion;
 
@@ -198,7 +198,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Returns the error; it names the environment variable if the invalid value came from there, not from an option.
+/// Returns the error; it names the environment variable if the invalid value is from there, not from an option.
 fn name_agent_variable(mut error: clap::Error) -> clap::Error {
     let text = |kind| match error.get(kind) {
         Some(ContextValue::String(text)) => Some(text.clone()),
@@ -218,7 +218,7 @@ fn name_agent_variable(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Words that people try, and the commands that do what they mean.
+/// Words that people try, and the commands that they mean.
 const OTHER_WORDS: &[(&str, &str)] = &[
     ("done finish submit", "`aof complete ID` ends the work at a task's gate"),
     ("close resolve", "`aof complete ID` ends the work at a task's gate, `aof cancel ID` the task"),
@@ -251,7 +251,7 @@ const OTHER_WORDS: &[(&str, &str)] = &[
     ("serve server", "`aof mcp` serves agents, `aof watch` reacts to files"),
 ];
 
-/// Returns the error; where a word is no command but people expect it, it names the right one.
+/// Returns the error. If a word is not a command but people expect it to be, the error names the right one.
 fn point_to_command(mut error: clap::Error) -> clap::Error {
     let usage = error.get(ContextKind::Usage).map(ToString::to_string).unwrap_or_default();
     let word = match error.get(ContextKind::InvalidSubcommand) {
@@ -275,7 +275,7 @@ fn point_to_command(mut error: clap::Error) -> clap::Error {
 /// Prints a usage error, or the requested help. Returns the exit code.
 fn print_usage_error(error: &clap::Error) -> ExitCode {
     let _ = error.print();
-    // The arguments could not be parsed, so only the word itself tells whether JSON is wanted.
+    // The arguments could not be parsed, so only the word itself shows whether JSON is wanted.
     if error.use_stderr() && std::env::args_os().any(|word| word == "--json") {
         let text = error.render().to_string();
         let message = text.trim().strip_prefix("error: ").unwrap_or(text.trim());
@@ -290,7 +290,7 @@ pub(crate) fn command() -> clap::Command {
     grouped(Cli::command())
 }
 
-/// The width at which clap wraps too.
+/// The width at which clap wraps, too.
 const WIDEST: usize = 100;
 
 /// A heading, and the commands below it.

@@ -34,7 +34,7 @@ pub(crate) struct Session {
     pub wait: Duration,
     pub verbose: bool,
     pub log_format: LogFormat,
-    /// How git commands are written in messages; known once a project is open.
+    /// The form of git commands in messages; known once a project is open.
     git_commands: OnceCell<GitCommands>,
 }
 
@@ -107,8 +107,8 @@ impl Session {
         value
     }
 
-    /// Returns the text with its commands changed to run as they stand: those of git from where the person is, those of aof in the
-    /// name of the agent that `--agent` gave.
+    /// Returns the text with its commands changed so that they can be run unchanged: those of git in the person's folder, those of aof in
+    /// the name of the agent that `--agent` named.
     pub(crate) fn runnable(&self, text: String) -> String {
         let text = match self.git_commands.get() {
             Some(words) => words.with_folder(text),
@@ -120,7 +120,7 @@ impl Session {
         }
     }
 
-    /// Changes the sentences of a JSON object in the same way.
+    /// Changes the sentences of a JSON object as [`Session::runnable`] does.
     pub(crate) fn make_runnable(&self, value: &mut Value) {
         for key in ["message", "problem", "fix"] {
             if let Some(Value::String(text)) = value.get_mut(key) {
@@ -141,7 +141,7 @@ impl Session {
         self.open_telling(command, warn_in_log)
     }
 
-    /// Opens the project for the watcher, which prints what it finds but no short waits.
+    /// Opens the project for the watcher, which prints its findings but no short waits.
     pub(crate) fn workspace_to_watch(&self) -> CliResult<Workspace> {
         self.open_telling("watch", |aside| {
             if matches!(aside, ProgressMessage::Warning(_)) {
@@ -150,7 +150,7 @@ impl Session {
         })
     }
 
-    /// Opens the project, and returns the rules in force too; warns where the worktree's differ.
+    /// Opens the project, and also returns the rules in force; warns if the worktree's differ.
     pub(crate) fn open(&self, command: &str) -> CliResult<(Workspace, InForce)> {
         let workspace = self.workspace(command)?;
         let in_force = self.rules(&workspace)?;
@@ -186,7 +186,7 @@ impl Session {
         }
     }
 
-    /// Returns the folder given with `-C`, without symlinks. Fails where it cannot be entered.
+    /// Returns the folder given with `-C`, without symlinks. Fails if it cannot be entered.
     pub(crate) fn enter(&self) -> CliResult<PathBuf> {
         let directory = &self.directory;
         directory.canonicalize().map_err(|cause| CliError::directory(directory, &cause))
@@ -198,7 +198,7 @@ impl Session {
         opened.map_err(|error| self.open_error(error))
     }
 
-    /// Returns whether the repository has a worktree.
+    /// Returns true if the repository has a worktree.
     pub(crate) fn is_in_worktree(&self) -> CliResult<bool> {
         CommitArchive::has_files(&self.directory).map_err(|error| self.open_error(error))
     }
@@ -217,19 +217,19 @@ impl Session {
         Workspace::at(root, format!("aof {command}"), now, self.wait, print_progress)
     }
 
-    /// Returns how a command waits for others that check out the project's branch.
+    /// Returns the way in which a command waits for others that check out the project's branch.
     pub(crate) fn checkout_wait(&self, command: &str) -> CheckoutWait {
         CheckoutWait::new(format!("aof {command}"), now(), self.wait, print_progress)
     }
 
-    /// Returns the rules in force, and warns where the worktree's differ.
+    /// Returns the rules in force, and warns if the worktree's differ.
     pub(crate) fn rules(&self, workspace: &Workspace) -> CliResult<InForce> {
         let in_force = workspace.rules()?;
         self.warn_of_rules(&in_force);
         Ok(in_force)
     }
 
-    /// Returns the agent that acts: the named one, else git's user at a terminal. Fails where that is nobody.
+    /// Returns the acting agent: the named one, otherwise git's user at a terminal. Fails if there is none.
     pub(crate) fn agent(
         &self,
         workspace: &Workspace,
@@ -239,7 +239,7 @@ impl Session {
         acting_agent(workspace, &in_force.rules.org, named, Self::at_terminal())
     }
 
-    /// Warns where the rules in force differ from the files.
+    /// Warns if the rules in force differ from the files.
     pub(crate) fn warn_of_rules(&self, in_force: &InForce) {
         for remark in &in_force.remarks {
             self.warn(&match remark {
@@ -281,7 +281,7 @@ impl Session {
         Ok(matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
     }
 
-    /// Returns whether git's user is a person at this terminal. A program that has git's identity of an agent may open one too.
+    /// Returns true if git's user is a person at this terminal. A program with an agent's git identity may also open a terminal.
     pub(crate) fn sees_person(workspace: &Workspace) -> bool {
         let user = || {
             let head = workspace.repository.head_for_reading().ok()?;
@@ -290,7 +290,7 @@ impl Session {
         Self::at_terminal() && user().is_none_or(|agent| agent.is_human())
     }
 
-    /// Returns whether a person at a terminal can answer questions.
+    /// Returns true if a person at a terminal can answer questions.
     pub(crate) fn at_terminal() -> bool {
         io::stdin().is_terminal()
     }
@@ -304,7 +304,7 @@ fn print_progress(aside: ProgressMessage<'_>) {
     let _ = writeln!(anstream::stderr(), "{label} {}", inert(text));
 }
 
-/// Starts the log on stderr: none by default, changes with `-v`, reads too with `-vv`.
+/// Starts the log on stderr: none by default, changes with `-v`, also reads with `-vv`.
 fn start_log(verbosity: u8, format: LogFormat) {
     let level = match verbosity {
         0 => return,
@@ -313,7 +313,7 @@ fn start_log(verbosity: u8, format: LogFormat) {
     };
     let log =
         tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr).with_target(false);
-    // A test may have started a log before.
+    // A test may already have started a log.
     let _ = match format {
         LogFormat::Text => {
             log.compact().with_ansi(false).with_timer(time_of_day as WriteTime).try_init()

@@ -22,7 +22,7 @@ pub(crate) fn bytes(path: &Path) -> CliResult<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Returns the text of a file, or of stdin for `-`. Fails where it is not UTF-8.
+/// Returns the text of a file, or of stdin for `-`. Fails if it is not UTF-8.
 pub(crate) fn text(name: &str) -> CliResult<String> {
     String::from_utf8(bytes(Path::new(name))?).map_err(|_| {
         let cause = std::io::Error::other("stream did not contain valid UTF-8");

@@ -81,7 +81,7 @@ pub(crate) fn run_watch(session: &Session, args: &WatchArgs) -> CliResult {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Starts a server with the metrics alone; it ends with the process.
+/// Starts a server with only the metrics; it ends with the process.
 fn serve_metrics(
     session: &Session,
     workspace: &Workspace,
@@ -97,7 +97,7 @@ fn serve_metrics(
     Ok((metrics, WatchReport::Serving { address, exposed }))
 }
 
-/// Prints a report of a watcher. `retries` says whether what failed is tried again.
+/// Prints a report of a watcher. `retries` is true if failed steps are tried again.
 pub(crate) fn show_report(
     session: &Session,
     project: Option<&str>,
@@ -120,7 +120,7 @@ pub(crate) fn show_report(
     } else if session.log_format == LogFormat::Json {
         // A log line: time, level and sentence, then the fields of `--json`.
         if let Value::Object(map) = &mut fields {
-            // The event stream calls it `taskId`.
+            // In the event stream, the key is `taskId`.
             let key = |key: String| if key == "task" { "taskId".to_owned() } else { key };
             *map = std::mem::take(map).into_iter().map(|(own, value)| (key(own), value)).collect();
         }
@@ -186,10 +186,10 @@ pub(crate) fn run_sweep(session: &Session, args: &SweepArgs) -> CliResult {
     Ok(if is_done { code } else { ExitCode::FAILURE })
 }
 
-/// A report as it is shown: how grave it is, its fields for programs, its sentence for people.
+/// A report in the form in which it is shown: its severity, its fields for programs, its sentence for people.
 type ShownReport = (Level, Value, String);
 
-/// Returns a report as it is shown. `retries` says whether what failed is tried again.
+/// Returns a report in the form in which it is shown. `retries` is true if failed steps are tried again.
 #[expect(clippy::too_many_lines, reason = "an arm for each report")]
 fn shown(session: &Session, report: &WatchReport, retries: bool) -> ShownReport {
     let runnable = |text: &str| inert(&session.runnable(text.to_owned()));
@@ -435,7 +435,7 @@ fn change_fields(event: &str, changed: &Changed) -> Value {
     change_value(event, changed.after.task.id.as_str(), Some(changed))
 }
 
-/// Returns why the watcher polls, if it does.
+/// Returns the reason why the watcher polls, if it does.
 fn polling(sight: &EventSource) -> Option<String> {
     match sight {
         EventSource::Events => None,
@@ -476,7 +476,7 @@ fn first_line(text: &str) -> String {
     inert(text.lines().next().unwrap_or_default())
 }
 
-/// Returns what to do about a refused file: the help of its first diagnostic, else the second part of the message.
+/// Returns the fix for a refused file: the help of its first diagnostic, otherwise the second part of the message.
 fn hint(session: &Session, reason: &Value) -> String {
     let help = reason["diagnostics"].as_array().and_then(|found| found.first()?["help"].as_str());
     let fix = || reason["message"].as_str().and_then(|message| Some(message.split_once("\n\n")?.1));

@@ -1,5 +1,5 @@
-//! The files that tell coding agents of a project's tasks: returns their new text, given the current one. Text by others stays as it
-//! is; a file that cannot be merged is refused, with a snippet to add by hand.
+//! The files that inform coding agents about a project's tasks: returns their new text, given the current one. Text by others stays
+//! unchanged; a file that cannot be merged is refused, with a snippet to add by hand.
 
 mod toml_file;
 
@@ -13,7 +13,7 @@ use self::toml_file::{with_table, without_table};
 use crate::domain::AgentId;
 
 const BLOCK_BEGIN: &str = "<!-- AOF:BEGIN";
-/// What some editors put before UTF-8; the parsers take it for a fault.
+/// The mark that some editors put before UTF-8; the parsers take it for a fault.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 const BLOCK_END: &str = "<!-- AOF:END -->";
 /// The block in AGENTS.md, between two markers.
@@ -22,22 +22,22 @@ const BLOCK: &str = include_str!("agent_files/block.md");
 const IMPORT: &str = "@AGENTS.md";
 /// The server's name in all configurations.
 const NAME: &str = "aof";
-/// The table of servers in Codex's configuration, and the one of variables that its shells have.
+/// The table of servers in Codex's configuration, and the table of its shells' variables.
 const SERVERS: &[&str] = &["mcp_servers"];
 const SHELL: &[&str] = &["shell_environment_policy", "set"];
-/// What OpenCode adds to a configuration without it, which would then have uncommitted changes.
+/// The text that OpenCode adds to a configuration without it, which would then have uncommitted changes.
 const OPEN_CODE_SCHEMA: &str = "{\n  \"$schema\": \"https://opencode.ai/config.json\"\n}\n";
-/// The variable that says who acts.
+/// The variable that names the agent who acts.
 const WHO: &str = "AOF_AGENT";
-/// The server's environment variables: who acts, and for which run. Codex passes on only named variables.
+/// The server's environment variables: the agent, the task and the run. Codex passes on only named variables.
 const VARIABLES: [&str; 3] = [WHO, "AOF_TASK", "AOF_RUN"];
 
 /// A file that a coding agent reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AgentFile {
-    /// `AGENTS.md`, which most of them read.
+    /// `AGENTS.md`, which most agents read.
     Instructions,
-    /// `CLAUDE.md`, which Claude Code reads instead, and which imports it.
+    /// `CLAUDE.md`, which Claude Code reads instead of `AGENTS.md`, and which imports it.
     ClaudeInstructions,
     /// `.mcp.json` of Claude Code.
     ClaudeCode,
@@ -55,14 +55,14 @@ pub(crate) enum AgentFile {
     Cursor,
 }
 
-/// Why a file cannot be merged.
+/// The reason why a file cannot be merged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UnmergeableFile {
     /// The line, if the problem has one.
     pub line: Option<usize>,
-    /// What is wrong.
+    /// A description of the problem.
     pub problem: String,
-    /// What to do about it.
+    /// The fix.
     pub fix: String,
 }
 
@@ -77,7 +77,7 @@ impl UnmergeableFile {
 }
 
 impl AgentFile {
-    /// All of them, in the order in which they are shown.
+    /// All files, in the order in which they are shown.
     pub(crate) const ALL: [Self; 9] = [
         Self::Instructions,
         Self::ClaudeInstructions,
@@ -90,7 +90,7 @@ impl AgentFile {
         Self::Cursor,
     ];
 
-    /// Returns the possible paths of the file: the existing one counts, else the first.
+    /// Returns the possible paths of the file: the existing one is used, otherwise the first.
     pub(crate) fn places(self) -> &'static [&'static str] {
         match self {
             Self::Instructions => &["AGENTS.md"],
@@ -105,7 +105,7 @@ impl AgentFile {
         }
     }
 
-    /// Returns what the file is, for people.
+    /// Returns a description of the file for people.
     pub(crate) fn what(self) -> &'static str {
         match self {
             Self::Instructions => "how to work on tasks, for every coding agent",
@@ -120,13 +120,13 @@ impl AgentFile {
         }
     }
 
-    /// Returns the client that starts the server as the file says; none for the instructions.
+    /// Returns the client that starts the server as the file says; `None` for the instructions.
     pub(crate) fn client(self) -> Option<&'static str> {
         self.what().strip_prefix("the MCP server, for ").and_then(|rest| rest.split(',').next())
     }
 
-    /// Returns the new text of the file, given the current one: the same if nothing is missing. The agent acts where the client's
-    /// environment names none. Fails if the file cannot be merged.
+    /// Returns the new text of the file, given the current one: the same if nothing is missing. `agent` acts if the client's
+    /// environment does not name an agent. Fails if the file cannot be merged.
     pub(crate) fn merged(
         self,
         current: Option<&str>,
@@ -156,7 +156,7 @@ impl AgentFile {
         }
     }
 
-    /// Returns the text of the file without our part; empty if it has nothing else. Fails if that cannot be taken out.
+    /// Returns the text of the file without our part; empty if it has nothing else. Fails if our part cannot be removed.
     pub(crate) fn without(self, current: &str) -> Result<String, UnmergeableFile> {
         if let Some(rest) = current.strip_prefix(BYTE_ORDER_MARK) {
             let rest = self.without(rest)?;
@@ -175,7 +175,7 @@ impl AgentFile {
         }
     }
 
-    /// Returns what to write into the file by hand if it cannot be merged.
+    /// Returns the text to add to the file by hand if it cannot be merged.
     pub(crate) fn snippet(self, agent: Option<&AgentId>) -> String {
         self.merged(None, agent).unwrap_or_default()
     }
@@ -189,7 +189,7 @@ impl AgentFile {
         }
     }
 
-    /// Returns the entry that starts the server. Two clients can fill in a default; for the others the server does.
+    /// Returns the entry that starts the server. Two clients can fill in a default agent; for the others the server does.
     fn server(self, agent: Option<&AgentId>) -> Value {
         let words = ["mcp"].into_iter();
         let words = words.chain(agent.iter().flat_map(|agent| ["--default-agent", agent.as_str()]));
@@ -197,7 +197,7 @@ impl AgentFile {
         match self {
             Self::OpenCode => json!({"type": "local", "command": with(&["aof"]), "enabled": true}),
             Self::VsCode => json!({"type": "stdio", "command": "aof", "args": with(&[])}),
-            // Nothing says in which folder Cursor starts it.
+            // The folder in which Cursor starts the server is unknown.
             Self::Cursor => {
                 let args = with(&["-C", "${workspaceFolder}"]);
                 json!({"type": "stdio", "command": "aof", "args": args})
@@ -214,7 +214,7 @@ impl AgentFile {
     }
 }
 
-/// Returns the path of the servers: below `mcp`, or, in files of OpenCode's second version, perhaps below `mcp.servers`.
+/// Returns the path of the servers: below `mcp`, or, in files of OpenCode's second version, below `mcp.servers` if it is present.
 fn open_code_path(current: &str) -> &'static [&'static str] {
     let servers = json_value(current).and_then(|value| value.pointer("/mcp/servers").cloned());
     match servers {
@@ -223,7 +223,7 @@ fn open_code_path(current: &str) -> &'static [&'static str] {
     }
 }
 
-/// Returns whether an entry starts the MCP server, perhaps in a named folder; later arguments do not matter.
+/// Returns true if an entry starts the MCP server, perhaps in a named folder; later arguments do not matter.
 fn starts_server(entry: &Value) -> bool {
     let texts = |key| match entry.get(key) {
         Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).collect(),
@@ -236,12 +236,12 @@ fn starts_server(entry: &Value) -> bool {
     program == Some("aof") && matches!(rest, ["mcp", ..] | ["-C", _, "mcp", ..])
 }
 
-/// Returns whether the entry of that name stays as it is: the server, or a variable that names somebody.
+/// Returns true if the entry of that name stays unchanged: it starts the server, or is a variable that names an agent.
 fn is_set(name: &str, entry: &Value) -> bool {
     if name == NAME { starts_server(entry) } else { entry.is_string() }
 }
 
-/// Returns where an entry is, as a JSON pointer.
+/// Returns the JSON pointer to an entry.
 fn pointer(path: &[&str], name: &str) -> String {
     format!("/{}/{name}", path.join("/"))
 }
@@ -346,7 +346,7 @@ fn with_import(text: &str) -> String {
     format!("{text}{separator}{IMPORT}{newline}")
 }
 
-/// Returns whether the text imports AGENTS.md: anywhere in a line, but not in code.
+/// Returns true if the text imports AGENTS.md: anywhere in a line, but not in code.
 fn imports(text: &str) -> bool {
     let mut in_code = false;
     text.lines().any(|line| {
@@ -377,7 +377,7 @@ fn without_import(text: &str) -> String {
     [&lines[..at - gap], &lines[at + 1..]].concat().concat()
 }
 
-/// Returns the JSON text without our entry, and without objects that are empty then.
+/// Returns the JSON text without our entry, and without objects that this leaves empty.
 fn without_member(text: &str, path: &[&str], name: &str) -> Result<String, UnmergeableFile> {
     let is_ours =
         |value: Value| value.pointer(&pointer(path, name)).is_some_and(|own| is_set(name, own));
@@ -402,13 +402,13 @@ fn without_member(text: &str, path: &[&str], name: &str) -> Result<String, Unmer
     Ok(String::new())
 }
 
-/// Parses JSON with comments and trailing commas; returns nothing if it is invalid.
+/// Parses JSON with comments and trailing commas; returns `None` if it is invalid.
 fn json_value(text: &str) -> Option<Value> {
     CstRootNode::parse(text, &json_options()).ok()?.to_serde_value()
 }
 
 /// Returns the text with the entry at that path, and keeps comments and layout of everything else. The result is parsed again and
-/// compared. An entry that is set stays as it is.
+/// compared. An entry that is already set stays unchanged.
 fn with_member(
     text: &str,
     path: &[&str],
@@ -456,7 +456,7 @@ fn with_member(
     Ok(merged)
 }
 
-/// Returns the options for what people write in such files besides plain JSON.
+/// Returns the options for the extensions of JSON that people use in such files.
 fn json_options() -> ParseOptions {
     ParseOptions {
         allow_comments: true,

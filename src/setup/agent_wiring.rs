@@ -1,5 +1,5 @@
-//! Updates the files that tell coding agents of the project, in one commit of their own. A file with uncommitted changes, or one that
-//! cannot be merged, is left alone; the others are written.
+//! Updates the files that inform coding agents about the project, in one commit of their own. A file with uncommitted changes, or one
+//! that cannot be merged, is left alone; the others are written.
 
 use std::path::Path;
 
@@ -14,53 +14,53 @@ use crate::storage::{Paths, ProjectPath, StoreError};
 use crate::tasks::plan::DryRun;
 use crate::tasks::write::PlainFile;
 
-/// The files of coding agents, and what was done with them.
+/// The files of coding agents, and what was done with each.
 pub(crate) struct WiredAgents {
-    /// All of them.
+    /// All files.
     pub files: Vec<WiredFile>,
-    /// The agent that acts where a client's environment names none.
+    /// The agent that acts if a client's environment does not name one.
     pub agent: Option<AgentId>,
-    /// The commit; nothing if none was made.
+    /// The commit; `None` if none was made.
     pub commit: Option<CommitId>,
 }
 
-/// One of the files.
+/// One of the files of coding agents.
 pub(crate) struct WiredFile {
-    /// Which file it is.
+    /// The kind of file.
     pub file: AgentFile,
-    /// Its path.
+    /// The path of the file.
     pub path: ProjectPath,
-    /// What was done with it, or would be.
+    /// The action on the file, done or planned.
     pub fate: Wiring,
 }
 
-/// What is done with such a file.
+/// The action on a file of coding agents.
 pub(crate) enum Wiring {
-    /// It is up to date.
+    /// The file is up to date.
     Unchanged,
-    /// It is written.
+    /// The file is written.
     Written {
-        /// Its old text; nothing if it is new.
+        /// The old text; `None` if the file is new.
         before: Option<String>,
-        /// Its new text.
+        /// The new text.
         after: String,
     },
-    /// It is left alone.
+    /// The file is left alone.
     Refused(WiringRefusal),
 }
 
-/// Why a file is left alone.
+/// The reason why a file is left alone.
 pub(crate) struct WiringRefusal {
     /// A stable name for programs.
     pub code: &'static str,
-    /// What is wrong.
+    /// A description of the problem.
     pub problem: String,
-    /// What to do about it.
+    /// The fix.
     pub fix: String,
 }
 
 impl WiredAgents {
-    /// Returns whether anything is written.
+    /// Returns true if any file is written.
     pub(crate) fn changes(&self) -> bool {
         self.files.iter().any(|file| matches!(file.fate, Wiring::Written { .. }))
     }
@@ -122,7 +122,7 @@ fn staged_elsewise(error: &ProjectError) -> Option<&str> {
     }
 }
 
-/// Returns whether a path from the top of the worktree is the file's; the project may be in a subfolder.
+/// Returns true if a path from the top of the worktree is the file's; the project may be in a subfolder.
 fn is_path_of(full: &str, path: &ProjectPath) -> bool {
     full.strip_suffix(path.as_str())
         .is_some_and(|before| before.is_empty() || before.ends_with('/'))
@@ -130,7 +130,7 @@ fn is_path_of(full: &str, path: &ProjectPath) -> bool {
 
 const MESSAGE: &str = "Tell coding agents how to work on tasks";
 
-/// Returns what would be written for a project that does not exist yet.
+/// Returns the files that would be written for a project that does not exist yet.
 pub(crate) fn agents_to_wire(
     folder: &Path,
     agent: Option<&AgentId>,
@@ -198,7 +198,7 @@ fn fate(
         return unreadable(&format!("`{path}` is not UTF-8"), "save it as UTF-8");
     };
     let after = match merged(text.as_deref()) {
-        // Where no agent is known, there is a file of which nothing is wanted.
+        // Without a known agent, one of the files needs no content.
         Ok(after) if after == text.as_deref().unwrap_or_default() => return Ok(Wiring::Unchanged),
         Ok(after) => after,
         Err(fault) => {

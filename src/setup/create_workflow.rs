@@ -20,15 +20,15 @@ use crate::tasks::write::existing_file;
 /// A workflow to create from a template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NewWorkflow {
-    /// Its name.
+    /// The name of the workflow.
     pub name: WorkflowName,
-    /// Its template.
+    /// The template of the workflow.
     pub template: Template,
 }
 
 /// A workflow that was created, or would be.
 pub(crate) struct WorkflowFile {
-    /// Its file.
+    /// The path of the file.
     pub path: ProjectPath,
     /// The text of the file.
     pub text: String,
@@ -41,11 +41,11 @@ pub(crate) struct WorkflowFile {
 /// The result of creating a workflow.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum WorkflowFate {
-    /// It is committed, and in force.
+    /// The file is committed, and in force.
     Committed(CommitId),
     /// A dry run: it could be committed.
     Ready,
-    /// The rules need these roles first, so it waits to be committed together with an org.yaml that has them.
+    /// The rules first need these roles: the file must be committed together with an org.yaml that has them.
     Lacks {
         /// The missing roles, with suggested agents.
         roles: Vec<RoleCast>,
@@ -104,7 +104,7 @@ fn free_path(
     Ok(format!("{WORKFLOWS_FOLDER}/{name}.yaml").parse()?)
 }
 
-/// Returns whether the rules of HEAD would be valid with the file, or which roles are missing. Fails with any other error.
+/// Checks HEAD's rules with the file: they are valid, or roles are missing. Fails with any other error.
 fn check_rules(
     workspace: &Workspace,
     head: &Head,

@@ -22,20 +22,20 @@ use crate::tasks::plan::DryRun;
 use crate::tasks::write::PlainFile;
 use crate::tasks::write::existing_file;
 
-/// Whether routes of the source may be lost.
+/// The choice whether routes of the source may be lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fidelity {
-    /// They may not.
+    /// No route may be lost.
     Whole,
-    /// They may.
+    /// Routes may be lost.
     Lossy,
 }
 
-/// What is done about roles that org.yaml lacks.
+/// The treatment of roles that org.yaml lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MissingRoles {
     AreTold,
-    /// They are added to org.yaml, with agents of invented names.
+    /// The roles are added to org.yaml, with agents of invented names.
     AreWritten,
 }
 
@@ -45,15 +45,15 @@ pub(crate) struct ImportOutcome {
     pub paths: Vec<ProjectPath>,
     /// The roles that org.yaml lacks, or lacked.
     pub missing_roles: Vec<RoleNeed>,
-    /// The roles that it has already, and who is in them.
+    /// The roles that org.yaml already has, with their agents.
     pub known_roles: Vec<(RoleId, Vec<AgentId>)>,
     /// The text to add to org.yaml.
     pub snippet: Option<String>,
     /// Other diagnostics of the rules with the new files.
     pub diagnostics: Vec<Diagnostic>,
-    /// Whether the rules are valid with the new files, so that they can be committed.
+    /// True if the rules are valid with the new files, so that they can be committed.
     pub valid: bool,
-    /// The commit; nothing if none was made.
+    /// The commit; `None` if none was made.
     pub commit: Option<CommitId>,
 }
 
@@ -72,8 +72,8 @@ pub(crate) fn read_foreign(
 
 /// Imports the workflows into the project; without a project, only checks them.
 ///
-/// Files are committed if the rules are valid with them. If org.yaml lacks a role they are not, and the files are left in the worktree,
-/// for a person to complete and commit.
+/// Files are committed if the rules are valid with them. If org.yaml lacks a role, they are left in the worktree for a person to
+/// complete and commit.
 pub(crate) fn import_into_project(
     workspace: Option<&Workspace>,
     imported: &Imported,
@@ -145,7 +145,7 @@ fn write(
     Ok(write_planned(workspace, DryRun::No, message, plan)?.1)
 }
 
-/// Returns org.yaml with more roles and agents; everything else in it stays as it is.
+/// Returns org.yaml with more roles and agents; everything else in it is unchanged.
 fn org_with_roles(sources: &[Source], roles: &Value) -> Result<PlainFile, ProjectError> {
     let before = sources.iter().find(|source| source.name == ORG_FILE);
     let before = before.map(|source| source.bytes.clone());
@@ -156,7 +156,7 @@ fn org_with_roles(sources: &[Source], roles: &Value) -> Result<PlainFile, Projec
     };
     let text = String::from_utf8_lossy(before.as_deref().unwrap_or_default());
     let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
-    // What changes a frontmatter and nothing else in it does the same for a file that is only that.
+    // An edit that changes only a frontmatter has the same effect on a file that is only frontmatter.
     let fenced = format!("---\n{text}{end}---\n");
     let parsed = parse(fenced.as_bytes()).map_err(|faults| {
         refuse(faults.first().map(|fault| fault.message.clone()).unwrap_or_default())
@@ -175,14 +175,14 @@ fn org_with_roles(sources: &[Source], roles: &Value) -> Result<PlainFile, Projec
     Ok(PlainFile { path: ORG_FILE.parse()?, before, bytes })
 }
 
-/// Returns the agent of the person who imports: git's user, else the first person of org.yaml.
+/// Returns the agent of the person who imports: git's user, otherwise the first person of org.yaml.
 fn importer(workspace: Option<&Workspace>, org: &Org) -> String {
     let user = workspace.and_then(|own| known_as(own, org)).filter(AgentId::is_human);
     let first = || org.all_agents().into_iter().find(|agent| agent.is_human()).cloned();
     user.or_else(first).map_or_else(|| "human-you".to_owned(), |agent| agent.to_string())
 }
 
-/// Returns the roles, and the agents that are not in the register yet, as org.yaml has them. Who imports a workflow may see it.
+/// Returns the missing roles and agents in the form of org.yaml. The person who imports a workflow may see it.
 fn new_roles(person: &str, org: &Org, missing_roles: &[RoleNeed]) -> Value {
     let (mut roles, mut agents) = (serde_json::Map::new(), serde_json::Map::new());
     for need in missing_roles {
@@ -287,7 +287,7 @@ fn check_rules(
     let compiled = compiled(&sources);
     let valid = workspace.is_some() && compiled.is_ok();
     if let (Some(_), Err(faults)) = (workspace, compiled) {
-        // Other errors; missing roles are reported as such.
+        // Other errors; missing roles are reported separately.
         let error = |found: &Diagnostic| {
             found.severity == Severity::Error
                 && !matches!(found.code, "unknown_role" | "unknown_viewer")
@@ -317,7 +317,7 @@ const LONG: [&str; 14] = [
     "transcript",
 ];
 
-/// Returns a warning about values that are likely larger than a value may be where the workflow does not say.
+/// Returns a warning about values that probably exceed the default size limit, if the workflow sets no limit.
 fn large_values(file: &PlainFile) -> Option<Diagnostic> {
     let text = std::str::from_utf8(&file.bytes).ok()?;
     let root = yaml::parse(text, &ParseLimits::default()).ok()?;
@@ -351,7 +351,7 @@ fn large_values(file: &PlainFile) -> Option<Diagnostic> {
     Some(warning)
 }
 
-/// Returns the roles of the workflows that org.yaml lacks, and those it has, with who is in them.
+/// Returns the roles of the workflows that org.yaml lacks, and those that it has, with their agents.
 fn compare_roles(org: &Org, imported: &Imported) -> (Vec<RoleNeed>, Vec<(RoleId, Vec<AgentId>)>) {
     let mut missing: Vec<RoleNeed> = Vec::new();
     let mut known_roles: Vec<(RoleId, Vec<AgentId>)> = Vec::new();

@@ -28,37 +28,37 @@ use crate::tasks::write::{PlainFile, Write};
 /// The options of a new project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NewProject {
-    /// Its folder; it is made if it is missing.
+    /// The folder; it is created if it is missing.
     pub folder: PathBuf,
-    /// The process.
+    /// The template of the workflow.
     pub template: Template,
-    /// Its name; without one, that of its folder.
+    /// The name; if `None`, that of the folder.
     pub name: Option<String>,
-    /// The branch of its own, if it has one.
+    /// The project's own branch, if it has one.
     pub branch: Option<BranchName>,
 }
 
 /// A project that was created, or would be.
 pub(crate) struct CreatedProject {
-    /// Its folder.
+    /// The folder.
     pub root: PathBuf,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its rules.
+    /// The rules.
     pub rules: Rc<Rules>,
     /// The first task.
     pub first: Changed,
     /// The files of the commit.
     pub committed: Vec<ProjectPath>,
-    /// The branch of the commit; nothing if the repository does not exist yet.
+    /// The branch of the commit; `None` if the repository does not exist yet.
     pub branch: Option<String>,
     /// The pointer on the branch where people work, if the project is on a branch of its own.
     pub checkout: Option<BranchPointer>,
-    /// Whether the repository is new.
+    /// True if the repository is new.
     pub new_repository: bool,
-    /// Whether `.gitattributes` was left alone because of uncommitted changes.
+    /// True if `.gitattributes` was left alone because of uncommitted changes.
     pub attributes_held: bool,
-    /// The settings in `.git`, which no commit has.
+    /// The settings in `.git`, which are not part of a commit.
     pub set_up: SetupPlan,
 }
 
@@ -68,7 +68,7 @@ pub(crate) struct BranchPointer {
     pub root: PathBuf,
     /// The branch.
     pub branch: String,
-    /// The commit; nothing in a dry run.
+    /// The commit; `None` in a dry run.
     pub commit: Option<CommitId>,
     /// The files of the commit.
     pub committed: Vec<ProjectPath>,
@@ -137,7 +137,7 @@ pub(crate) fn init(
     Ok(created)
 }
 
-/// Returns the new project as it is shown, and what to write.
+/// Returns the new project in the form in which it is shown, and the files to write.
 fn plan(
     new: &NewProject,
     author: &Person,
@@ -195,7 +195,7 @@ fn plan(
     Ok((created, write))
 }
 
-/// Returns what to do with `.gitattributes`. Existing lines stay, and a file with uncommitted changes is left alone.
+/// Returns the action on `.gitattributes`. Existing lines are kept, and a file with uncommitted changes is left alone.
 fn attributes(
     folder: &Path,
     committed: Option<(&Repository, CommitId)>,
@@ -222,13 +222,13 @@ fn attributes(
     })
 }
 
-/// What is done with `.gitattributes`.
+/// The action on `.gitattributes`.
 enum Attributes {
-    /// It has the line for the merge driver.
+    /// The file has the line for the merge driver.
     UpToDate,
     /// The line is added.
     Added(PlainFile),
-    /// It has uncommitted changes, and is left alone.
+    /// The file has uncommitted changes, and is left alone.
     Held,
 }
 
@@ -266,7 +266,7 @@ fn refuse_existing(
     Ok(())
 }
 
-/// Returns whether a killed `aof init` has left no more than `.aof/` here. Finishes or undoes first what it had begun.
+/// Returns true if a killed `aof init` left no more than `.aof/` here. First completes or reverts what was begun.
 pub(crate) fn is_unfinished(workspace: &Workspace) -> Result<bool, ProjectError> {
     recover_if_pending(workspace)?;
     let (root, head) = (workspace.paths.root(), workspace.repository.head_for_reading()?);
@@ -381,7 +381,7 @@ fn first_message(branch: &BranchName) -> String {
     format!("Begin {branch}: a branch for tasks")
 }
 
-/// Returns whether the branch has only that commit.
+/// Returns true if the branch has only the first commit of [`init_on_branch`].
 fn has_only_first_commit(
     repository: &Repository,
     branch: &BranchName,

@@ -1,4 +1,4 @@
-//! Migrates task files without gates: each is put at the first gate of its workflow, in a commit of its own, as `aof watch` does. Their
+//! Migrates task files without gates: puts each at the first gate of its workflow, in a commit of its own, as `aof watch` does. Their
 //! histories begin empty.
 
 use std::ops::ControlFlow;
@@ -21,12 +21,12 @@ use crate::tasks::state::task_state::TaskState;
 pub(crate) struct MigrationReport {
     /// The tasks that are at a gate now, the failures, and the unreadable files.
     pub adopted: RuleChanges,
-    /// Tasks that had a gate already, and were changed by new rules.
+    /// The tasks that already had a gate, and were changed by new rules.
     pub settled: RuleChanges,
 }
 
-/// Puts every task file without a gate at the first gate of its workflow; files that name none follow `workflow`, or the project's
-/// default. Also moves tasks whose gate is gone.
+/// Puts every task file without a gate at the first gate of its workflow; files that name no workflow follow `workflow`, or the
+/// project's default. Also moves tasks whose gate no longer exists.
 pub(crate) fn add_gates(
     workspace: &mut Workspace,
     wait: Duration,

@@ -1,4 +1,4 @@
-//! Adds alerts, a dashboard and a runbook for the metrics to a project, in a commit of their own. Existing files stay as they are.
+//! Adds alerts, a dashboard and a runbook for the metrics to a project, in a commit of their own. Existing files are not changed.
 
 use std::path::Path;
 
@@ -27,10 +27,10 @@ pub(crate) enum MonitoringFile {
 }
 
 impl MonitoringFile {
-    /// All of them.
+    /// All files.
     pub(crate) const ALL: [Self; 4] = [Self::Scrape, Self::Rules, Self::Dashboard, Self::Runbook];
 
-    /// Returns its path.
+    /// Returns the path of the file.
     pub(crate) const fn place(self) -> &'static str {
         match self {
             Self::Scrape => "monitoring/prometheus.yml",
@@ -50,7 +50,7 @@ impl MonitoringFile {
         }
     }
 
-    /// Returns its text, with links changed: in a project, the runbook is beside the alerts, and the rest of the manual is missing.
+    /// Returns the text of the file, with links changed: a project has the runbook beside the alerts, and no other part of the manual.
     pub(crate) fn text(self) -> String {
         match self {
             Self::Scrape => include_str!("../../monitoring/prometheus.yml").to_owned(),
@@ -65,24 +65,24 @@ impl MonitoringFile {
 
 /// The files, and what was done with them.
 pub(crate) struct MonitoringReport {
-    /// All of them.
+    /// All files.
     pub files: Vec<(MonitoringFile, MonitoringFate)>,
-    /// The commit; nothing if none was made.
+    /// The commit; `None` if none was made.
     pub commit: Option<CommitId>,
 }
 
-/// What is done with such a file.
+/// The action on a file of `monitoring/`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MonitoringFate {
-    /// It is written, and committed.
+    /// The file is written and committed.
     New,
-    /// It exists with the same text.
+    /// The file exists with the same text.
     Unchanged,
-    /// It exists, perhaps only in HEAD, with another text.
+    /// The file exists, perhaps only in HEAD, with another text.
     Kept,
-    /// It was deleted, and that is not committed.
+    /// The file was deleted, and the deletion is not committed.
     TakenAway,
-    /// Git ignores it, so nobody else would get it.
+    /// Git ignores the file, so no one else would get it.
     Ignored,
 }
 
@@ -118,7 +118,7 @@ pub(crate) fn add_monitoring(
     Ok(MonitoringReport { files, commit })
 }
 
-/// Returns what would be done with the files in a folder that is no project yet.
+/// Returns the actions on the files in a folder that is not yet a project.
 pub(crate) fn monitoring_to_add(folder: &Path) -> Result<MonitoringReport, ProjectError> {
     let fate = |file: MonitoringFile| {
         let path: ProjectPath = file.place().parse()?;

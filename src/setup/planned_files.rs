@@ -1,4 +1,4 @@
-//! Plans, writes and commits files; plans again whenever another commit came first.
+//! Plans, writes and commits files. Plans again whenever another commit was faster.
 
 use crate::git::{CommitId, Head};
 use crate::project::error::ProjectError;
@@ -13,7 +13,7 @@ use crate::tasks::write::PlainFile;
 pub(crate) struct PlannedFiles<T> {
     pub(crate) outcome: T,
     pub(crate) files: Vec<PlainFile>,
-    /// Whether the files are committed; otherwise they wait in the worktree for a person to do so.
+    /// True if the files are committed; otherwise they stay in the worktree for a person to commit.
     pub(crate) is_committed: bool,
 }
 

@@ -1,4 +1,4 @@
-//! `aof init --remove`: takes out of a repository what `aof init` and `aof doctor --fix` set up beside tasks and rules.
+//! `aof init --remove`: removes from a repository what `aof init` and `aof doctor --fix` set up beside tasks and rules.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,20 +12,20 @@ use crate::setup::agent_files::{AgentFile, UnmergeableFile};
 use crate::storage::{ProjectPath, StoreError, atomic_write};
 use crate::tasks::plan::DryRun;
 
-/// What was removed, or would be.
+/// The parts that were removed, or would be.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Removal {
-    /// Whether git's configuration had the merge driver.
+    /// True if git's configuration had the merge driver.
     pub driver: bool,
     /// The hooks that `aof` made.
     pub hooks: Vec<PathBuf>,
-    /// Files of the project that lost our part, or had nothing else.
+    /// The files of the project that lost our part, or that had nothing else.
     pub files: Vec<ProjectPath>,
-    /// What stays, with the reason.
+    /// The files that are kept, with the reasons.
     pub kept: Vec<KeptFile>,
 }
 
-/// A file that stays.
+/// A file that is kept.
 #[derive(Debug, Serialize)]
 pub(crate) struct KeptFile {
     pub path: String,

@@ -21,13 +21,13 @@ use crate::tasks::state::task_state::parse;
 pub(crate) struct RulesDiff {
     /// The commit of the older rules.
     pub from: Option<CommitId>,
-    /// The commit of the newer ones; nothing if they are the worktree's.
+    /// The commit of the newer rules; `None` if they are the worktree's.
     pub to: Option<CommitId>,
     /// The differences.
     pub differences: Vec<Difference>,
     /// The affected tasks.
     pub prospects: Vec<TaskForecast>,
-    /// How many tasks are not affected.
+    /// The number of tasks that are not affected.
     pub untouched: usize,
     /// Files that cannot be read as tasks.
     pub unreadable: Vec<Unreadable>,
@@ -40,36 +40,36 @@ pub(crate) struct RulesDiff {
 pub(crate) struct TaskForecast {
     /// The task.
     pub task: TaskId,
-    /// Its title.
+    /// The title of the task.
     pub title: String,
-    /// Its current gate.
+    /// The current gate of the task.
     pub gate: GateId,
-    /// What happens to it.
+    /// The fate of the task.
     pub fate: TaskFate,
     /// Outcomes that lead elsewhere, at its gate after the change.
     pub route_changes: Vec<RouteChange>,
 }
 
-/// What happens to a task.
+/// The fate of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TaskFate {
-    /// Nothing.
+    /// The task does not change.
     Stays,
-    /// It goes to a gate, or ends.
+    /// The task moves to a gate, or ends.
     Moves {
-        /// Its new gate; nothing if it ends.
+        /// The new gate; `None` if the task ends.
         to: Option<GateId>,
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// It stays at its gate, and its role or agent changes.
+    /// The task stays at its gate, and its role or agent changes.
     Follows {
         /// The change in short.
         what: String,
         /// Each change.
         details: Vec<String>,
     },
-    /// Its workflow is gone: nobody can move it.
+    /// The workflow is gone: no one can move the task.
     Stranded,
 }
 
@@ -78,9 +78,9 @@ pub(crate) enum TaskFate {
 pub(crate) struct RouteChange {
     /// The outcome.
     pub outcome: Outcome,
-    /// Where it led.
+    /// The old target.
     pub before: String,
-    /// Where it leads.
+    /// The new target.
     pub after: String,
 }
 
@@ -135,7 +135,7 @@ pub(crate) fn diff_rules(
         };
         match file {
             Ok(file) if file.origin == Origin::Adopted => {
-                // Pending steps of the rules in force are no effect of the new ones.
+                // Pending steps of the rules in force are not effects of the new ones.
                 let stands = if to.is_none() {
                     apply_pending_steps(old, &file.task, now)
                 } else {
@@ -212,7 +212,7 @@ fn forecast(old: &Rules, new: &Rules, task: &Task, now: Timestamp) -> Option<Tas
     if route_changes.is_empty() { None } else { forecast(TaskFate::Stays, route_changes) }
 }
 
-/// Returns the outcomes at the task's gate that lead elsewhere than they did.
+/// Returns the outcomes at the task's gate whose targets changed.
 fn route_changes(old: &Rules, new: &Rules, task: &Task) -> Vec<RouteChange> {
     let at = |rules: &Rules| -> Vec<Outcome> {
         let gate = rules.workflow_of(task).zip(task.gate.as_ref());

@@ -1,7 +1,7 @@
 //! Templates of workflows: each is one file of this folder, with comments for newcomers.
 //!
-//! `aof workflow create` writes one as a file of `workflows/`, `aof init` as the `workflow` of project.yaml, with the org.yaml that
-//! it needs and a first task that explains itself. The first line of each file says what it is for.
+//! `aof workflow create` writes a template as a file of `workflows/`. `aof init` writes it as the `workflow` of project.yaml, with the
+//! org.yaml that it needs and a first task that explains itself. The first line of each file states its purpose.
 
 use crate::domain::words::words;
 use crate::domain::{AgentId, RoleId, Shape, TaskId, Workflow};
@@ -58,23 +58,23 @@ pub struct ConfigFiles {
 /// The first task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FirstTask {
-    /// Its title.
+    /// The title of the task.
     pub title: &'static str,
-    /// Its text, in Markdown.
+    /// The text of the task, in Markdown.
     pub body: String,
 }
 
-/// The place of the review that several templates share; what follows it belongs to its last gate.
+/// The place of the review that several templates share; the text after it belongs to the review's last gate.
 const REVIEW_MARK: &str = "@review\n";
 
 /// The person who creates the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Founder {
-    /// Their id in org.yaml.
+    /// The person's id in org.yaml.
     pub agent: AgentId,
-    /// Their name, as git has it.
+    /// The person's name in git.
     pub name: String,
-    /// Their email, as git has it, by which they are recognized later.
+    /// The person's email in git, by which they are recognized later.
     pub email: String,
 }
 
@@ -82,21 +82,21 @@ pub struct Founder {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoleCast {
     pub role: RoleId,
-    /// What it is for.
+    /// The purpose of the role.
     pub does: &'static str,
     pub agents: Vec<AgentId>,
-    /// Whether only people may act in it.
+    /// True if only people may act in the role.
     pub require_human: bool,
 }
 
 impl Template {
-    /// Returns what it is for, in one line.
+    /// Returns the purpose of the template, in one line.
     pub fn summary(self) -> &'static str {
         let (first, _) = self.parts();
         first.trim_start_matches("# ")
     }
 
-    /// Returns the file of `workflows/` that holds it.
+    /// Returns the file of `workflows/` that holds the template.
     pub fn workflow_file(self) -> String {
         let (_, rest) = self.parts();
         format!(
@@ -127,7 +127,7 @@ impl Template {
         roles.iter().filter_map(|role| role_cast(self, role, founder)).collect()
     }
 
-    /// Returns it as a workflow.
+    /// Returns the template as a workflow.
     pub fn workflow(self) -> Workflow {
         let source = Source {
             name: format!("workflows/{self}.yaml"),
@@ -170,7 +170,7 @@ impl Template {
         FirstTask { title, body: filled(body, &values) }
     }
 
-    /// Returns the first line, and the others.
+    /// Returns the first line of the template, and the other lines.
     fn parts(self) -> (&'static str, &'static str) {
         self.source().split_once('\n').unwrap_or_default()
     }
@@ -272,7 +272,7 @@ impl Founder {
 }
 
 impl RoleCast {
-    /// Returns its text under `roles` in org.yaml.
+    /// Returns the role's text under `roles` in org.yaml.
     pub fn text(&self) -> String {
         let agents: Vec<&str> = self.agents.iter().map(AgentId::as_str).collect();
         let mut text = format!(

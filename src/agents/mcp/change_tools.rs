@@ -179,7 +179,7 @@ pub(crate) fn create_task(
     create_and_answer(project, &new)
 }
 
-/// Returns the named parent, else the task that the server was started for.
+/// Returns the named parent, otherwise the task that the server was started for.
 fn parent(project: &OpenProject<'_>, given: &Arguments) -> Result<Option<TaskId>, ToolError> {
     Ok(given.id("parent")?.or_else(|| project.run().map(|(own, _)| own.task.clone())))
 }
@@ -348,7 +348,7 @@ pub(crate) fn next_task(project: &OpenProject<'_>, given: &Arguments) -> Result<
     Ok(claimed_task(&ticket, &task, &changed.warnings))
 }
 
-/// Returns the answer of a server that was started for one visit: it hands out nothing else.
+/// Returns the answer of a server that was started for one visit: it hands out no other work.
 fn task_of_run(project: &OpenProject<'_>, ticket: &Ticket) -> Result<Value, ToolError> {
     let (view, _) = show(&project.workspace, &ticket.task)?;
     let task = &view.file.task;

@@ -1,4 +1,4 @@
-//! The tool that says how a task went.
+//! The tool that reports the outcome of a visit.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -87,8 +87,8 @@ A refusal changes nothing and says how to put it right."#,
     effect: ToolEffect::Adds,
 };
 
-/// Names in the schema of the arguments the outcomes that this agent may need: those of the visit that the server was started for,
-/// else those of all gates that its roles work at or step into. The outcome is required where no gate does without.
+/// Adds to the schema of the arguments the outcomes that this agent may need: those of the visit that the server was started for,
+/// otherwise those of all gates that its roles work at or step into. The outcome is required if each of these gates needs one.
 pub(crate) fn name_outcomes(schema: &mut Value, project: &OpenProject<'_>) {
     let rules = project.rules();
     let of_run = project.run().and_then(|(ticket, _)| {
@@ -107,7 +107,7 @@ pub(crate) fn name_outcomes(schema: &mut Value, project: &OpenProject<'_>) {
     }
 }
 
-/// Returns the outcomes of the gates that the agent's roles work at or step into, and whether each of these gates needs one.
+/// Returns the outcomes of the gates that the agent's roles work at or step into, and true if each of these gates needs one.
 pub(crate) fn outcomes_of_roles(project: &OpenProject<'_>) -> (Vec<Outcome>, bool) {
     let rules = project.rules();
     let agent = project.agent().ok();
@@ -120,7 +120,7 @@ pub(crate) fn outcomes_of_roles(project: &OpenProject<'_>) -> (Vec<Outcome>, boo
         });
         let places: Vec<_> =
             workflow.gates.iter().filter_map(Workplace::at).chain(branches).collect();
-        // A role that steps in where tasks were sent back too often may do so at any gate.
+        // A role that tasks are escalated to may step in at any gate.
         let steps_in = workflow.gates.iter().any(|gate| {
             matches!(&gate.exits.on_exhausted, Exhausted::Escalate(role) if own.contains(&role))
         });
@@ -143,7 +143,7 @@ pub(crate) fn outcomes_of_roles(project: &OpenProject<'_>) -> (Vec<Outcome>, boo
     (outcomes, is_needed)
 }
 
-/// Returns whether a completion without `outcome` is refused there, whatever else it says.
+/// Returns true if a completion without `outcome` is refused at the place, whatever else it contains.
 fn needs_outcome(place: &Workplace<'_>) -> bool {
     place.judges() && place.duty.signal.is_none() && !place.gate.exits.decides()
 }
@@ -179,7 +179,7 @@ pub(crate) fn complete_task(
         add_text(&mut completion, text);
     }
     note_session(&mut completion, Some(project.session()));
-    // Other tasks that the agent completes are no part of its run.
+    // Other tasks that the agent completes are not part of its run.
     if let Some((_, run)) = project.run().filter(|(own, _)| own.task == completion.ticket.task) {
         note_run(&mut completion, run);
     }
@@ -194,7 +194,7 @@ pub(crate) fn complete_task(
     let outcome = ended.first().map(|visit| visit.outcome.to_string()).unwrap_or_default();
     let again =
         if changed.settled { "this was counted before, and nothing was done twice; " } else { "" };
-    // The answer names the agent's own gate only. An agent that needs the next gate asks for the task.
+    // The answer names only the agent's own gate. An agent that needs the next gate asks for the task.
     let gate = ended.first().map(|visit| visit.station().to_string());
     let now = match (&gate, task.status) {
         (Some(gate), Status::Blocked) => {
@@ -217,7 +217,7 @@ pub(crate) fn complete_task(
     }))
 }
 
-/// Completes the visit. Signs if a signature is required and needs no prompt; else the refusal says what to sign.
+/// Completes the visit. Signs if a signature is required and needs no prompt; otherwise the refusal has the text to sign.
 fn complete_visit(
     project: &OpenProject<'_>,
     completion: &Completion,
@@ -255,7 +255,7 @@ fn body_text(project: &OpenProject<'_>, given: &Arguments) -> Result<Option<Stri
     read_file(project, &name).map(Some)
 }
 
-/// Returns where a task stands now, in a sentence, and the agent's next call: for more work, if the task waits for the agent again.
+/// Returns the state of a task in a sentence, and the agent's next call: for more work, unless the task waits for the agent again.
 pub(crate) fn task_standing(project: &OpenProject<'_>, changed: &Changed) -> (String, Value) {
     let task = &changed.after.task;
     let id = &task.id;

@@ -11,10 +11,10 @@ use super::resources::is_referable;
 use crate::domain::{Map, Outcome};
 use crate::tasks::headers::list::{Filter, Sort, list};
 
-/// The most values that the protocol allows in one answer.
+/// The largest number of values that the protocol allows in one answer.
 const MOST_VALUES: usize = 100;
 
-/// Returns the values of an argument that begin as the client's user typed, in any case; ids also without their prefix.
+/// Returns the values of an argument that begin with the typed text, in any case; ids also without their prefix.
 pub(crate) fn complete_argument(
     setup: &ServerSetup,
     request: &RpcRequest,
@@ -29,7 +29,7 @@ pub(crate) fn complete_argument(
     let Some((name, typed)) = text(&argument, "name").zip(text(&argument, "value")) else {
         return Err(RpcError::new(INVALID_PARAMS, "`argument` needs the texts `name` and `value`"));
     };
-    // Without a project, or rules in force, there is nothing to choose from: a call says why.
+    // Without a project, or rules in force, there is nothing to choose from: a call reports the reason.
     let known = setup.open("completion").map(|project| values(&project, &name)).unwrap_or_default();
     let typed = typed.to_lowercase();
     let begins = |value: &String| {

@@ -1,5 +1,5 @@
 //! The streamable HTTP transport of the Model Context Protocol: one POST, one message, one answer in JSON. There are no streams, so
-//! that GET is answered with 405, and no sessions: each request says its version itself, and a token says who acts.
+//! GET is answered with 405, and no sessions: each request names its version itself, and a token identifies the agent.
 //!
 //! The web server checks `Origin` and the token, and calls [`answer_post`] on a thread that may block.
 
@@ -20,7 +20,7 @@ use super::versions::{Lifecycle, META_VERSION, SELF_CONTAINED, supported};
 use crate::domain::AgentId;
 use crate::project::workspace::{Clock, Network};
 
-/// The version of a request without a header that names one: the last one that had no such header.
+/// The version of a request without a header that names one: the last version without this header.
 const WITHOUT_HEADER: &str = "2025-03-26";
 
 /// The headers of a POST that the protocol reads.
@@ -59,7 +59,7 @@ pub(crate) fn setup_of_token(
         agent: Some(agent.to_string()),
         by_token: true,
         run: None,
-        // Requests stand alone, so an agent's sessions cannot be told apart: all of them count as one.
+        // Requests are independent, so an agent's sessions cannot be distinguished: all of them count as one.
         session: format!("http:{agent}"),
         read_only: false,
         network: Network::Used,
@@ -84,7 +84,7 @@ pub(crate) fn answer_post(
     }
     match parse(body) {
         Ok(RpcMessage::Request(request)) => answer_request(setup, headers, &request),
-        // The client hangs up to cancel a request; its call ends as it would have.
+        // The client disconnects to cancel a request; its call ends as if it had not.
         Ok(RpcMessage::Cancelled(_) | RpcMessage::Ignored) => match header_version(headers) {
             Ok(_) => HttpAnswer { status: 202, body: None },
             Err(error) => HttpAnswer::error(400, &Value::Null, error),
@@ -104,7 +104,7 @@ fn answer_request(
     };
     let result = result(setup, request, version);
     let status = match &result {
-        // To clients of earlier versions, 404 says that their session is over.
+        // For clients of earlier versions, 404 means that their session is over.
         Err(error) if error.code == METHOD_NOT_FOUND && version == SELF_CONTAINED => 404,
         _ => 200,
     };
@@ -118,14 +118,14 @@ fn header_version(headers: &PostHeaders<'_>) -> Result<&'static str, RpcError> {
 /// Returns the version of a request. Fails if it is unknown, or if headers and body do not agree.
 fn version_of(request: &RpcRequest, headers: &PostHeaders<'_>) -> Result<&'static str, RpcError> {
     let meta = request.object("_meta")?;
-    // Compared first: a header that differs is at fault, even where the version of the body is unknown.
+    // This comparison is first: a header that differs is the fault, even if the version of the body is unknown.
     if let (Some(_), Some(stated)) =
         (headers.version, meta.get(META_VERSION).and_then(Value::as_str))
     {
         check_header("MCP-Protocol-Version", headers.version, stated)?;
     }
     let named = header_version(headers)?;
-    // The header takes the place of what the beginning of a conversation settles on stdin.
+    // The header replaces what the beginning of a conversation decides on stdin.
     let mut lifecycle = match named {
         SELF_CONTAINED => Lifecycle::SelfContained,
         _ => Lifecycle::Handshake(named),
@@ -138,7 +138,7 @@ fn version_of(request: &RpcRequest, headers: &PostHeaders<'_>) -> Result<&'stati
     Ok(version)
 }
 
-/// Fails unless the headers repeat what the body says: proxies may have decided by them.
+/// Fails unless the headers repeat the values of the body: proxies may have used the headers.
 fn check_headers(
     request: &RpcRequest,
     headers: &PostHeaders<'_>,
@@ -171,7 +171,7 @@ fn check_header(header: &str, given: Option<&[u8]>, wanted: &str) -> Result<(), 
     Err(RpcError::new(HEADER_MISMATCH, problem))
 }
 
-/// Returns whether a header has that value, which clients encode if it is not plain ASCII.
+/// Returns true if a header has that value, which clients encode if it is not plain ASCII.
 fn is_header_of(wanted: &str, given: &[u8]) -> bool {
     given == wanted.as_bytes()
         || given == format!("=?base64?{}?=", STANDARD.encode(wanted)).as_bytes()

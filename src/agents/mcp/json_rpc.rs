@@ -1,4 +1,4 @@
-//! JSON-RPC 2.0: messages, and lines that have one each. An invalid line is answered with an error, and reading goes on with the next.
+//! JSON-RPC 2.0: messages, one per line. An invalid line is answered with an error, and reading continues with the next.
 
 use std::io::{self, BufRead};
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::domain::Map;
 use crate::files::json::{parse as parse_json, read_below, read_member, reason};
 
-/// Longer messages are refused: no tool takes arguments of that size.
+/// The size above which messages are refused: no tool takes arguments of that size.
 pub(crate) const LONGEST: usize = 8 << 20;
 
 pub(crate) const PARSE_ERROR: i32 = -32700;
@@ -19,7 +19,7 @@ pub(crate) const RESOURCE_NOT_FOUND: i32 = -32002;
 pub(crate) const HEADER_MISMATCH: i32 = -32020;
 pub(crate) const UNSUPPORTED_VERSION: i32 = -32022;
 
-/// What a client sent.
+/// A message from a client.
 #[derive(Debug)]
 pub(crate) enum RpcMessage {
     Request(RpcRequest),
@@ -37,7 +37,7 @@ pub(crate) struct RpcRequest {
     pub(crate) params: Map,
 }
 
-/// Why a request has no result.
+/// The reason why a request has no result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct RpcError {
     pub(crate) code: i32,
@@ -68,7 +68,7 @@ impl RpcRequest {
         })
     }
 
-    /// Returns a parameter that is an object or left out.
+    /// Returns a parameter that is an object or missing.
     pub(crate) fn object(&self, name: &str) -> Result<Map, RpcError> {
         match self.params.get(name) {
             None | Some(Value::Null) => Ok(Map::new()),
@@ -90,7 +90,7 @@ impl RpcRequest {
     }
 }
 
-/// Returns the line of an answer; `id` is null if the request's is unknown.
+/// Returns the line of an answer; `id` is null if the id of the request is unknown.
 pub(crate) fn answer(id: &Value, result: &Result<Value, RpcError>) -> String {
     let answer = match result {
         Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
@@ -99,18 +99,18 @@ pub(crate) fn answer(id: &Value, result: &Result<Value, RpcError>) -> String {
     format!("{answer}\n")
 }
 
-/// Reads bytes as a message. Fails with the error to answer, and the id it goes to.
+/// Parses bytes as a message. Fails with the error to answer, and the id that the answer must have.
 pub(crate) fn parse(line: &[u8]) -> Result<RpcMessage, (Value, RpcError)> {
     let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
     if line.trim_ascii().is_empty() {
         return Ok(RpcMessage::Ignored);
     }
     let is_id = |id: &Value| id.is_string() || id.is_i64();
-    // Bytes that are not UTF-8 are not JSON; serde_json says where they are.
+    // Bytes that are not UTF-8 are not JSON; the error of serde_json has their position.
     let value = std::str::from_utf8(line)
         .map_or_else(|_| serde_json::from_slice(line), |text| read_below(text, "params"))
         .map_err(|fault| {
-            // A call without an answer under its id would wait for ever.
+            // A call without an answer under its id would wait forever.
             let id = read_member(&String::from_utf8_lossy(line), "id").filter(is_id);
             let problem = format!("this is not JSON: {}", reason(&fault));
             (id.unwrap_or_default(), RpcError::new(PARSE_ERROR, problem))
@@ -147,7 +147,7 @@ pub(crate) fn parse(line: &[u8]) -> Result<RpcMessage, (Value, RpcError)> {
     Ok(RpcMessage::Request(RpcRequest { id: id.clone(), method: method.to_owned(), params }))
 }
 
-/// Reads the next line, without its end, or the error to answer if it is too long. Returns nothing at the end of the input.
+/// Reads the next line, without its end, or the error to answer if it is too long. Returns `None` at the end of the input.
 pub(crate) fn next_line(input: &mut impl BufRead) -> io::Result<Option<Result<Vec<u8>, RpcError>>> {
     let (mut line, mut length) = (Vec::new(), 0);
     loop {

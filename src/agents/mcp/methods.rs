@@ -97,7 +97,7 @@ fn plain_result(
 
 type Run = fn(&OpenProject<'_>, &Arguments) -> Result<Value, ToolError>;
 
-/// All tools, in the order in which a model meets them, and what each does.
+/// All tools, in the order in which a model uses them, with their functions.
 const ALL: &[(&Tool, Run)] = &[
     (&change_tools::NEXT, change_tools::next_task),
     (&query_tools::GET, query_tools::get),
@@ -122,7 +122,7 @@ fn available_tools(setup: &ServerSetup) -> impl Iterator<Item = &'static (&'stat
 fn shown_tools(setup: &ServerSetup) -> Vec<Value> {
     let mut tools: Vec<Value> = available_tools(setup).map(|(tool, _)| tool.shown()).collect();
     let complete = tools.iter_mut().find(|tool| tool["name"] == complete_tool::COMPLETE.name);
-    // Without a project, or rules in force, each call says what is wrong.
+    // Without a project, or rules in force, each call reports the reason.
     if let Some(complete) = complete
         && let Ok(project) = setup.open("tools/list")
     {
@@ -181,11 +181,11 @@ fn refusal(
         next.filter(|next| available_tools(setup).any(|(tool, _)| next["tool"] == tool.name))
     };
     let mut next = advised(error, given);
-    // Several arguments may be wrong: the corrected call is tried, without effect, until nothing more is found.
+    // Several arguments may be wrong: the corrected call is tried, without effect, until it has no further fault.
     for _ in tool.arguments {
         let Some(given) = next.as_ref().filter(|next| next["tool"] == tool.name) else { break };
         let Some(given) = given["arguments"].as_object() else { break };
-        // What is left to the agent would hide what is wrong with the others.
+        // Arguments that are left to the agent would hide the faults of the others.
         let (open, given): (Map, Map) =
             given.clone().into_iter().partition(|(name, value)| tool.is_left_to_agent(name, value));
         let tried = Arguments::check(tool, given.clone())
@@ -193,7 +193,7 @@ fn refusal(
         let further = tried.err().and_then(|error| {
             let mut further = advised(&error, &given)?;
             let is_same_tool = further["tool"] == tool.name;
-            // The rules refuse a call as a whole: they are heard once nothing is left to the agent.
+            // The rules refuse a call as a whole: their refusal counts only if nothing is left to the agent.
             let counts = error.is_of_argument() || is_same_tool && open.is_empty();
             if let Some(map) = further["arguments"].as_object_mut().filter(|_| is_same_tool) {
                 map.extend(open);
@@ -216,7 +216,7 @@ fn refusal(
     value
 }
 
-/// Returns the task of a refused call: the one in the refusal, else the named one, else the agent's current one.
+/// Returns the task of a refused call: that of the refusal, otherwise the named one, otherwise the agent's current one.
 fn refused_task(
     refusal: &Value,
     project: &OpenProject<'_>,
@@ -232,7 +232,7 @@ fn refused_task(
     Some(ticket.task)
 }
 
-/// Returns the state of a task, and who can do what with it.
+/// Returns the state of a task, with the agents that may act and their possible outcomes.
 fn task_state(project: &OpenProject<'_>, id: &TaskId) -> Option<Value> {
     let (view, _) = show(&project.workspace, id).ok()?;
     let task = &view.file.task;

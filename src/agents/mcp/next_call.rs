@@ -1,4 +1,4 @@
-//! Suggests, after a refusal, a call that works. Placeholders between `<` and `>` mark what the model itself has to say: a made-up
+//! Suggests, after a refusal, a call that works. Placeholders between `<` and `>` mark what the model itself must fill in: an invented
 //! summary would be false.
 
 use std::mem::discriminant;
@@ -37,7 +37,7 @@ pub(crate) fn get_call(task: impl std::fmt::Display) -> Value {
     call("aof_task_get", json!({"task": task.to_string()}))
 }
 
-/// Returns a call that works; nothing if there is none.
+/// Returns a call that works; `None` if there is none.
 pub(crate) fn next_call(
     error: &ToolError,
     tool: &Tool,
@@ -97,7 +97,7 @@ fn after_error(error: &ProjectError, corrected: CorrectedCall<'_>) -> Option<Val
         ProjectError::Unfit { code: "not_your_parent", .. } => {
             corrected.with("parent", json!("<one of the tasks that you hold>"))
         }
-        // The same call, once more.
+        // The same call again.
         ProjectError::Contended { .. } => corrected.done(),
         _ => return None,
     })
@@ -143,7 +143,7 @@ fn after_refusal(refusal: &Refusal, corrected: CorrectedCall<'_>) -> Option<Valu
         Refusal::UnknownWorkflow { .. } | Refusal::NotVisible { .. } => {
             call("aof_workflow_list", json!({}))
         }
-        // Whether it is meant once more only the agent knows: what it did at this gate is not what it said before.
+        // Only the agent knows whether to repeat it: its work at this gate differs from what it reported before.
         Refusal::Repeated { ticket, open, .. } => match corrected.own_visit(ticket) {
             Some(ticket) => corrected.repeating(&ticket, open),
             None => next_task_call(),
@@ -188,7 +188,7 @@ impl CorrectedCall<'_> {
         call(self.tool.name, self.map)
     }
 
-    /// Returns whether the agent may work at an open gate or branch.
+    /// Returns true if the agent may work at an open gate or branch.
     fn is_own(&self, place: &Value) -> bool {
         let agent = self.agent.map(AgentId::as_str);
         let agents = place["agents"].as_array();
@@ -202,13 +202,13 @@ impl CorrectedCall<'_> {
         own["ticket"].as_str().map(str::to_owned)
     }
 
-    /// Returns that ticket of the open visit, or of its branch, if the agent may complete it.
+    /// Returns `ticket`, or that of the open branch, if the agent may complete it.
     fn own_visit(&self, ticket: &Ticket) -> Option<String> {
         let is_own = self.is_own(&self.state?["available"]);
         if is_own { Some(ticket.to_string()) } else { self.own_branch() }
     }
 
-    /// Says the same of the next visit, with a summary of its own.
+    /// Repeats the completion for the next visit, with a summary of its own.
     fn repeating(mut self, ticket: &str, gate: &GateId) -> Value {
         let summary = format!("<what you did at gate `{gate}`, if you mean that one as well>");
         self.map.insert("summary".to_owned(), json!(summary));
@@ -248,7 +248,7 @@ impl CorrectedCall<'_> {
         self.done()
     }
 
-    /// Keeps the outputs that fit; the agent has to say the others again, unless they can mean one thing only.
+    /// Keeps the outputs that fit. The agent must fill in the others again, unless only one value is possible.
     fn with_outputs(mut self, problems: &[Problem], example: &Value) -> Self {
         let Some(example) = example.as_object() else { return self };
         let given = self.map.get("outputs").and_then(Value::as_object).cloned().unwrap_or_default();
@@ -328,7 +328,7 @@ impl CorrectedCall<'_> {
         self.done()
     }
 
-    /// Returns the arguments, and what is in those that are lists or maps.
+    /// Returns the arguments, and the items of those that are lists or maps.
     fn texts(&mut self) -> impl Iterator<Item = &mut Value> {
         self.map.values_mut().flat_map(|value| match value {
             Value::Array(items) => items.iter_mut().collect(),
@@ -339,7 +339,7 @@ impl CorrectedCall<'_> {
 
     /// Replaces a wrong name wherever it is given.
     fn replacing(mut self, given: &str, near: &str) -> Value {
-        // A ticket names the task as well.
+        // A ticket also contains the task.
         let is_given = |text: &str| text.split('@').next() == Some(given);
         for name in self.texts().filter(|name| name.as_str().is_some_and(is_given)) {
             *name = json!(near);
@@ -347,7 +347,7 @@ impl CorrectedCall<'_> {
         self.done()
     }
 
-    /// Leaves it to the agent to say an argument again.
+    /// Leaves an argument to the agent to fill in again.
     fn with_argument(self, name: &str) -> Value {
         let words = json!(format!("<{name}>"));
         let given = self.map.get(name);
@@ -383,7 +383,7 @@ fn corrected(tool: &Tool, given: &Map) -> Map {
     map
 }
 
-/// Returns the argument that is probably meant. None if only the agent could say, and need not.
+/// Returns the argument that is probably meant. `None` if only the agent could know, and may leave it out.
 fn corrected_value(argument: &Argument, value: &Value) -> Option<Value> {
     let form = argument.form;
     if argument.need == ArgNeed::Optional && form.is_absent(value) {
@@ -393,7 +393,7 @@ fn corrected_value(argument: &Argument, value: &Value) -> Option<Value> {
     form.read(value).or_else(|| {
         let in_words = || value.to_string().trim_matches('"').to_lowercase();
         Some(match (form, text) {
-            // Python's lists and objects are YAML.
+            // Python's lists and objects are valid YAML.
             (ArgForm::Texts | ArgForm::Object, Some(text)) if text.starts_with(['[', '{']) => {
                 form.read(&yaml::parse(text, &ParseLimits::default()).ok()?.to_value())?
             }

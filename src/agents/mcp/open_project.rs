@@ -1,4 +1,4 @@
-//! The options of a server, and the project, which each call opens anew: rules, tasks and git's user may have changed.
+//! The options of a server, and the project, which each call opens again: rules, tasks and git's user may have changed.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -20,19 +20,19 @@ use crate::tasks::plan::DryRun;
 pub(crate) struct ServerSetup {
     /// A folder in the project.
     pub directory: PathBuf,
-    /// The acting agent as the start names it, be it an id or not; without one, it is the agent of git's user.
+    /// The acting agent as named at the start, which may not be an id; if `None`, it is the agent of git's user.
     pub agent: Option<String>,
-    /// Whether the agent has come over HTTP, by its token.
+    /// True if the agent is connected over HTTP, by its token.
     pub by_token: bool,
-    /// The visit that a runner started it for, and the run.
+    /// The visit that a runner started the server for, and the run.
     pub run: Option<(Ticket, String)>,
     /// The session of the connection, which the rules may compare.
     pub session: String,
-    /// Whether it has only tools that change nothing.
+    /// True if the server has only tools that change nothing.
     pub read_only: bool,
-    /// Whether the remote of a synced project is asked before something is claimed.
+    /// `Used` if the remote of a synced project is asked before a claim.
     pub network: Network,
-    /// How long one call waits for another command.
+    /// The time that one call waits for another command.
     pub wait: Duration,
     pub clock: Clock,
 }
@@ -42,7 +42,7 @@ pub(crate) struct OpenProject<'s> {
     setup: &'s ServerSetup,
     pub(crate) workspace: Workspace,
     pub(crate) in_force: InForce,
-    /// Whether the call is only tried, to see whether it would be refused.
+    /// `Yes` if the call is only tried, to see if it would be refused.
     pub(crate) dry_run: DryRun,
 }
 
@@ -83,8 +83,8 @@ impl OpenProject<'_> {
         self.setup.read_only
     }
 
-    /// Returns who acts. Fails, and says how to name an agent, if that is unknown, a person, or not in org.yaml. An agent that
-    /// has left org.yaml may still end what it holds.
+    /// Returns the agent who acts. Fails, and says how to name an agent, if the agent is unknown, a person, or not in org.yaml. An agent
+    /// that has left org.yaml may still complete what it holds.
     pub(crate) fn agent(&self) -> Result<AgentId, ProjectError> {
         let unfit = |code, problem| ProjectError::Unfit { code, problem, fix: self.how_to_name() };
         let agent = match self.named() {
@@ -103,7 +103,7 @@ impl OpenProject<'_> {
         Ok(agent)
     }
 
-    /// Returns who reads: the agent, even one that may not act; a person only if the server changes nothing.
+    /// Returns the agent who reads, even if it may not act; a person only if the server changes nothing.
     pub(crate) fn viewer(&self) -> Option<AgentId> {
         let only_looks = self.setup.read_only;
         self.named().ok().filter(|agent| only_looks || !agent.is_human())
@@ -121,7 +121,7 @@ impl OpenProject<'_> {
         acting_agent(workspace, &self.rules().org, named.transpose()?.as_ref(), true)
     }
 
-    /// Returns how whoever starts the server names its agent.
+    /// Returns a hint how to name the agent when the server is started.
     fn how_to_name(&self) -> String {
         let all = self.rules().org.all_agents().into_iter();
         let agents: Vec<_> = all.filter(|agent| !agent.is_human()).collect();
@@ -142,8 +142,8 @@ impl OpenProject<'_> {
         )
     }
 
-    /// Returns the visit for a call that names no task: the one that the server was started for, else the only one that the agent
-    /// holds. Tasks on hold count only if there is no other one.
+    /// Returns the visit for a call that names no task: the one that the server was started for, otherwise the only one that the agent
+    /// holds. Tasks on hold count only if there is no other.
     pub(crate) fn current(&self) -> Result<Ticket, ToolError> {
         let agent = self.agent()?;
         if let Some((ticket, _)) = self.run() {
@@ -160,7 +160,7 @@ impl OpenProject<'_> {
     }
 }
 
-/// Why a call was not carried out. Nothing was changed.
+/// The reason why a call was not carried out. Nothing was changed.
 #[derive(Debug)]
 pub(crate) enum ToolError {
     /// The operation was not carried out.
@@ -189,7 +189,7 @@ impl ToolError {
         Self::Argument { code, name: name.to_owned(), problem, fix: fix.into() }
     }
 
-    /// Returns whether an argument is wrong, whatever the task's rules say.
+    /// Returns true if an argument is wrong, independently of the task's rules.
     pub(crate) fn is_of_argument(&self) -> bool {
         use ProjectError::{NoTask, Unfit, Unknown};
         match self {

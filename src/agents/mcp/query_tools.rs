@@ -21,19 +21,19 @@ use crate::tasks::headers::summary::{NEW, SummaryDocument, WAITING};
 use crate::tasks::view::brief::brief_value;
 use crate::tasks::view::task_view::{brief_of, show, warnings_value};
 
-/// How many tasks are returned by default.
+/// The number of tasks returned by default.
 const PAGE_SIZE: usize = 20;
 
-/// How many bytes of a list are returned at once: as text and as structure, the answer has at most 64 KiB.
+/// The number of bytes of a list that are returned at once. As text and as structure, the answer has at most 64 KiB.
 const LONGEST_LIST: usize = 60 * 1024;
 
-/// How many of these are for files that cannot be read, so that the tasks have the rest, however many there are.
+/// The share of unreadable files in a list, in bytes: the tasks have the rest, however many such files there are.
 const UNREADABLE_SHARE: usize = 8 * 1024;
 
-/// How many of them one item has, so that it fits into each list.
+/// The largest size of one item in bytes, so that it fits into each list.
 const LONGEST_ITEM: usize = 50 * 1024;
 
-/// How many issues the project's status shows.
+/// The number of issues that the project's status shows.
 const MOST_ISSUES: usize = 20;
 
 const STATES: &[&str] =
@@ -92,7 +92,7 @@ pub(crate) fn get(project: &OpenProject<'_>, given: &Arguments) -> Result<Value,
             map.insert("fix".to_owned(), frozen.fix.into());
         }
     }
-    // Who asks for the history has it before a long body.
+    // If the history is asked for, it has precedence over a long body.
     let longest = if given.flag("history") { LONGEST_TEXT / 4 } else { LONGEST_TEXT };
     cut_body(&mut value, given.count("offset").unwrap_or(0), longest);
     for list in ["statements", "earlierReviews"] {
@@ -101,7 +101,7 @@ pub(crate) fn get(project: &OpenProject<'_>, given: &Arguments) -> Result<Value,
     let from = given.count("historyOffset");
     let mut room = LONGEST_LIST.saturating_sub(bytes_of(&value) - bytes_of(&value["gateHistory"]));
     if let (Some(_), Value::Object(map)) = (from, &mut value) {
-        // Whoever reads on has read the rest. Each entry fits here, so that reading on comes to an end.
+        // An agent that reads on has read the rest. Each entry fits here, so reading on ends.
         let is_answer = |key: &str| GET.answer.iter().any(|(name, _)| *name == key);
         map.retain(|key, _| key == "gateHistory" || is_answer(key));
         map.insert("body".to_owned(), json!(""));
@@ -111,7 +111,7 @@ pub(crate) fn get(project: &OpenProject<'_>, given: &Arguments) -> Result<Value,
     Ok(value)
 }
 
-/// Cuts a list to its latest items that fit, but for the first `from`, and adds the call for earlier ones.
+/// Cuts a list to its latest items that fit, after skipping the `from` latest, and adds the call for earlier ones.
 fn keep_latest(value: &mut Value, key: &str, from: usize, room: usize) {
     let Some(all) = value[key].as_array() else { return };
     let mut latest = within(room, LONGEST_ITEM, all.iter().rev().skip(from).cloned());
@@ -121,7 +121,7 @@ fn keep_latest(value: &mut Value, key: &str, from: usize, room: usize) {
     if end < total {
         value["truncated"] = json!(true);
         value[format!("{key}Total")] = json!(total);
-        // All that other lists say is in the history.
+        // The history has all that the other lists contain.
         let end = if key == "gateHistory" { end } else { 0 };
         value["nextCall"] = call(GET.name, json!({"task": value["id"], "historyOffset": end}));
     }
@@ -222,7 +222,7 @@ fn rest_call(tool: &Tool, given: &Arguments, end: usize, total: usize) -> Value 
     call(tool.name, arguments)
 }
 
-/// Returns the first items that fit. One that is too long for any list lacks its longest fields, which `leftOut` names.
+/// Returns the first items that fit. An item that is too long for any list lacks its longest fields, which `leftOut` names.
 fn within(mut room: usize, longest: usize, items: impl Iterator<Item = Value>) -> Vec<Value> {
     let mut fitting = Vec::new();
     for mut item in items {
@@ -247,7 +247,7 @@ fn within(mut room: usize, longest: usize, items: impl Iterator<Item = Value>) -
     fitting
 }
 
-/// Returns how many bytes of an answer a value takes: the answer has it as structure, and within a text.
+/// Returns the size of a value in an answer, in bytes: the answer has it as structure, and within a text.
 fn bytes_of(value: &Value) -> usize {
     let text = value.to_string();
     text.len() + json!(text).to_string().len()

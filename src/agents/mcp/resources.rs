@@ -101,7 +101,7 @@ fn not_found(error: &ToolError) -> RpcError {
     RpcError::new(RESOURCE_NOT_FOUND, message).with_data(value)
 }
 
-/// How many bytes of a text are shown at once.
+/// The number of bytes of a text that are shown at once.
 pub(crate) const LONGEST_TEXT: usize = 20 * 1024;
 
 /// Returns the brief as JSON.
@@ -127,7 +127,7 @@ fn markdown(file: &TaskFile, context: &GateContext) -> String {
     )
 }
 
-/// Cuts a task's `body` to the part that begins at that byte and fits, and adds the call for the rest.
+/// Cuts a task's `body` to a part that begins at byte `from` and fits, and adds the call for the rest.
 pub(crate) fn cut_body(value: &mut Value, from: usize, longest: usize) {
     let Some(body) = value["body"].as_str().map(str::to_owned) else { return };
     let from = body.floor_char_boundary(from);
@@ -143,7 +143,7 @@ pub(crate) fn cut_body(value: &mut Value, from: usize, longest: usize) {
     }
 }
 
-/// Returns the beginning of a text, and whether there is more.
+/// Returns the beginning of a text, and true if there is more.
 fn beginning(text: &str, bytes: usize) -> (&str, bool) {
     let end = text.floor_char_boundary(bytes);
     (&text[..end], end < text.len())
@@ -173,7 +173,7 @@ pub(crate) fn list_prompts(setup: &ServerSetup) -> Value {
     ])
 }
 
-/// Returns whether that is a prompt or a resource template of this server.
+/// Returns true if `name` is a prompt or a resource template of this server.
 pub(crate) fn is_referable(setup: &ServerSetup, name: &str) -> bool {
     name == resource_template()["uriTemplate"] || !setup.read_only && [WORK, REVIEW].contains(&name)
 }

@@ -1,5 +1,5 @@
 //! The server of the Model Context Protocol on stdin and stdout. It translates calls of tools into operations and prints nothing
-//! but the protocol. The start of the server decides who acts, never what a call says.
+//! but the protocol. The start of the server decides which agent acts; a call never does.
 //!
 //! One thread reads stdin, the main thread answers what needs no project, and each call that opens the project has a thread of its
 //! own, so that pings and cancellations are handled meanwhile. When the client is gone or the process is asked to stop, no new call
@@ -23,9 +23,9 @@ use super::versions::Lifecycle;
 use crate::project::error::ProjectError;
 use crate::system::terminal;
 
-/// How many calls may be under way at once.
+/// The number of calls that may be under way at once.
 const MOST_CALLS: usize = 32;
-/// How many lines are read ahead.
+/// The number of lines that are read ahead.
 const READ_AHEAD: usize = 4;
 
 /// Serves one client until it is gone, or until the process is asked to stop.
@@ -94,9 +94,9 @@ impl ServerStop {
 struct Server {
     setup: ServerSetup,
     stop: ServerStop,
-    /// The unanswered calls by their ids, and whether each still wants an answer.
+    /// The unanswered calls by their ids, each with true if it still needs an answer.
     open: Mutex<HashMap<String, bool>>,
-    /// Has one item for each running call, which removes it after its answer.
+    /// A channel with one item for each running call, which removes it after its answer.
     room: SyncSender<()>,
     leavers: Mutex<Receiver<()>>,
 }
@@ -113,7 +113,7 @@ impl Server {
         if lock(&self.open).contains_key(&id) {
             let problem =
                 format!("a request with the id {id} has no answer yet: give each an id of its own");
-            // With that id, the refusal would be taken for the answer to the first request.
+            // With that id, the client would take the refusal for the answer to the first request.
             return self.write(&Value::Null, &Err(RpcError::new(INVALID_REQUEST, problem)));
         }
         let version = match lifecycle.version_of(&request) {

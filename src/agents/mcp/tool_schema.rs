@@ -22,11 +22,11 @@ pub(crate) struct Tool {
 /// The effect of a call on the project, for clients that ask a person first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ToolEffect {
-    /// It reads only.
+    /// The call only reads.
     Looks,
-    /// It changes something, and repeating it changes nothing more.
+    /// The call changes something, and repeating it changes nothing more.
     Settles,
-    /// It changes something each time.
+    /// The call changes something each time.
     Adds,
 }
 
@@ -52,7 +52,7 @@ impl Tool {
         self.arguments.iter().any(|argument| argument.name == TASK.name)
     }
 
-    /// Returns whether a value stands for what the agent has to say, in an argument that a call may lack.
+    /// Returns true if a value is a placeholder for the agent to fill in, in an argument that a call may omit.
     pub(crate) fn is_left_to_agent(&self, name: &str, value: &Value) -> bool {
         let text = value.as_str().unwrap_or_default();
         let may_lack = |own: &Argument| own.name == name && own.need == ArgNeed::Optional;
@@ -76,7 +76,7 @@ pub(crate) struct Argument {
     pub(crate) about: &'static str,
 }
 
-/// Whether an argument may be left out.
+/// The need for an argument.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ArgNeed {
     Required,
@@ -117,7 +117,7 @@ impl ArgForm {
     }
 
     /// Returns the argument that a client means. Clients send lists, numbers and booleans also as the text of their JSON, and whole
-    /// numbers with a point. None if the value is not of this type, or can mean several things.
+    /// numbers with a decimal point. `None` if the value is not of this type, or is ambiguous.
     pub(crate) fn read(self, value: &Value) -> Option<Value> {
         let is_whole = |number: f64| number.fract() == 0.0 && (0.0..=MOST_EXACT).contains(&number);
         match (self, value) {
@@ -135,12 +135,12 @@ impl ArgForm {
             }
             (Self::Count, Value::Number(number)) => {
                 match number.as_f64().filter(|at| number.is_f64() && is_whole(*at)) {
-                    // Its text has no fraction: `5`.
+                    // The text has no fraction: `5`.
                     Some(whole) => format!("{whole:.0}").parse::<u64>().ok().map(Value::from),
                     None => number.as_u64().map(Value::from),
                 }
             }
-            // Python writes them so.
+            // Python writes booleans with a capital letter.
             (Self::Flag, Value::String(text)) => {
                 text.trim().to_lowercase().parse().ok().map(Value::Bool)
             }
@@ -153,7 +153,7 @@ impl ArgForm {
         }
     }
 
-    /// Returns whether an optional argument is as good as left out: some clients fill in every one.
+    /// Returns true if an optional argument counts as missing: some clients fill in every argument.
     pub(crate) fn is_absent(self, value: &Value) -> bool {
         match value {
             Value::Null => true,
@@ -227,8 +227,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Checks the arguments of a call, and reads each as its type. `null` counts as absent, and so does an empty text that may be left
-    /// out.
+    /// Checks the arguments of a call, and reads each as its type. `null` counts as absent, and so does an empty text that may be omitted.
     pub(crate) fn check(tool: &Tool, mut map: Map) -> Result<Self, ToolError> {
         map.retain(|_, value| !value.is_null());
         let names = || tool.arguments.iter().map(|argument| argument.name);
@@ -310,7 +309,7 @@ impl Arguments {
         texts.iter().map(|text| parsed(name, text)).collect()
     }
 
-    /// Returns the named task, else the agent's current one.
+    /// Returns the named task, otherwise the agent's current one.
     pub(crate) fn task(&self, project: &OpenProject<'_>) -> Result<Ticket, ToolError> {
         self.id("task")?.map_or_else(|| project.current(), Ok)
     }

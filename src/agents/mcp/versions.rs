@@ -1,4 +1,4 @@
-//! The versions of the protocol, and how a request says which one it speaks.
+//! The versions of the protocol, and how a request names its version.
 
 use serde_json::{Value, json};
 
@@ -12,12 +12,12 @@ pub(crate) const SELF_CONTAINED: &str = "2026-07-28";
 pub(crate) const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 pub(crate) const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
-/// How the conversation began, which decides whether requests name their version.
+/// The beginning of the conversation, which decides whether requests name their version.
 pub(crate) enum Lifecycle {
     NotBegun,
-    /// With `initialize`, which fixed the version.
+    /// The conversation began with `initialize`, which fixed the version.
     Handshake(&'static str),
-    /// With a request that names its version, as each one does from then on.
+    /// The conversation began with a request that names its version, as every later one does.
     SelfContained,
 }
 

@@ -1,4 +1,4 @@
-//! `aof mcp --check`: starts the server as a client would, talks to it in both versions of the protocol, and finds out who acts.
+//! `aof mcp --check`: starts the server as a client would, talks to it in both versions of the protocol, and finds the acting agent.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -17,14 +17,14 @@ use crate::project::rule_lookup::check_agent;
 use crate::rules::Rules;
 use crate::system::process::{How, Program, Secrets};
 
-/// A server that has not ended by then counts as broken.
+/// The time after which a server that has not ended counts as broken.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The result of the check, as JSON shows it.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct WiringReport {
-    /// Whether there are no problems.
+    /// True if there are no problems.
     pub ok: bool,
     /// The project's folder.
     pub root: Option<String>,
@@ -84,7 +84,7 @@ pub(crate) fn check(setup: &ServerSetup, words: &[OsString]) -> WiringReport {
     report
 }
 
-/// Finds out where the project is and who acts in it.
+/// Finds the project and the agent who acts in it.
 fn identify(setup: &ServerSetup, report: &mut WiringReport) {
     let project = match setup.open("check") {
         Ok(project) => project,
@@ -143,8 +143,8 @@ fn gates(rules: &Rules, agent: &AgentId) -> Vec<String> {
     rules.project.workflows.iter().flat_map(gates_of).collect()
 }
 
-/// Has a whole conversation with a new server: the handshake, the list of tools, a call, the end. No request depends on an answer, so
-/// that all of them are its input.
+/// Carries out a whole conversation with a new server: the handshake, the list of tools, a call, the end. No request depends on an
+/// answer, so all of them are the server's input.
 fn check_protocol(
     version: &str,
     words: &[OsString],
@@ -180,7 +180,7 @@ fn check_protocol(
     report.tools_bytes = listed["tools"].to_string().len();
     let answer = &status["structuredContent"];
     if status["isError"] == true {
-        // Opening the project here has reported the same reason.
+        // Opening the project here has already reported the same reason.
         if report.problems.is_empty() {
             let message = answer["message"].as_str().unwrap_or_default();
             return Err(message.lines().next().unwrap_or_default().to_owned());

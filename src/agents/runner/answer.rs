@@ -10,14 +10,14 @@ use crate::files::yaml::Fault;
 use crate::system::process::Secrets;
 use crate::tasks::complete::mask_secrets;
 
-/// How many faults of an answer are shown, and in how many characters.
+/// The number of faults of an answer that are shown, and the limit of their characters.
 const MOST_FAULTS: usize = 5;
 const LONGEST_FAULTS: usize = 800;
 
-/// Why there is no answer in the last message, for messages.
+/// The reason, for messages, why there is no answer in the last message.
 pub(crate) const NO_BLOCK: &str = "the last message has no such block";
 
-/// Returns the answer in the file; nothing if it is absent or empty. Fails with what is wrong with it.
+/// Returns the answer in the file; `None` if the file is absent or empty. Fails with the faults of the answer.
 pub(crate) fn in_file(
     asked: &RunQuestion<'_>,
     bytes: Option<&[u8]>,
@@ -37,7 +37,7 @@ pub(crate) fn in_file(
 }
 
 /// Returns the answer in a printed object: apart from the text, as the whole last message, or as the fenced block at its end. The
-/// inner error says why there is none.
+/// inner error is the reason why there is none.
 pub(crate) fn in_output(
     asked: &RunQuestion<'_>,
     report: &Report,
@@ -103,21 +103,21 @@ fn check(
     Ok(RunAnswer { source, outcome: Some(outcome?), content: answer.content })
 }
 
-/// Returns whether a ticket, which may be less precise, names the visit.
+/// Returns true if a ticket, which may be less precise, names the visit.
 fn is_same_visit(given: &Ticket, own: &Ticket) -> bool {
     given.task == own.task
         && given.visit.is_none_or(|visit| own.visit == Some(visit))
         && given.branch.as_ref().is_none_or(|branch| own.branch.as_ref() == Some(branch))
 }
 
-/// Finds the answer in the output, unchecked. Fails with why there is none.
+/// Finds the answer in the output, unchecked. Fails with the reason if there is none.
 fn find(
     asked: &RunQuestion<'_>,
     report: &Report,
 ) -> Result<Result<Answer, Vec<Fault>>, &'static str> {
     let has_outputs = !matches!(asked.outputs, Outputs::Open);
     let declared = asked.outputs.names();
-    // Where nobody need name the outcome, what is handed on is an answer.
+    // If the outcome may be left out, declared outputs are an answer.
     let hands_on = |object: &Map| {
         let is_declared = object.keys().all(|key| declared.contains(&key.as_str()));
         asked.default.is_some() && !object.is_empty() && is_declared
@@ -153,11 +153,11 @@ fn find(
 /// The fenced block of JSON at the end of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fenced<'t> {
-    /// There is none.
+    /// There is no block.
     Nothing,
-    /// It has no end.
+    /// The block has no end.
     Open,
-    /// Its content.
+    /// The content of the block.
     Block(&'t str),
 }
 
@@ -212,30 +212,30 @@ fn closes(rest: &str, fence: &OpenFence) -> bool {
     length >= fence.length && rest[length..].is_empty()
 }
 
-/// The question to an agent, and how it may answer.
+/// The question to an agent, with the possible answers.
 #[derive(Debug, Clone)]
 pub(crate) struct RunQuestion<'a> {
     pub ticket: &'a Ticket,
     pub agent: &'a AgentId,
     /// The outcomes of the gate or branch.
     pub possible: Vec<Outcome>,
-    /// The gate's decisions that send the task back: they count whatever the exit status.
+    /// The gate's decisions that send the task back: they count with any exit status.
     pub back: Vec<Outcome>,
     /// The outcome of an answer that names none; only if the gate neither rejects nor decides.
     pub default: Option<&'a Outcome>,
-    /// Where the verdict stands in a text.
+    /// The position of the verdict in a text.
     pub signal: Option<&'a Signal>,
     pub outputs: &'a Outputs,
     /// The outcomes of exit statuses.
     pub exit: &'a [(u8, Outcome)],
     /// The program's name for sentences: `cargo test`.
     pub program: String,
-    /// The prompt: a block of JSON that stands in it is not the agent's answer.
+    /// The prompt: a block of JSON copied from it is not the agent's answer.
     pub prompt: String,
 }
 
 impl RunQuestion<'_> {
-    /// Returns whether the outcome passes the gate: only a successful run may pass.
+    /// Returns true if the outcome passes the gate: only a successful run may pass.
     pub(crate) fn passes(&self, outcome: &Outcome) -> bool {
         match outcome {
             Outcome::NeedsReview | Outcome::Blocked | Outcome::Failed => false,
@@ -248,16 +248,16 @@ impl RunQuestion<'_> {
 /// The answer of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RunAnswer {
-    /// Where the answer was found.
+    /// The place where the answer was found.
     pub source: AnswerSource,
-    /// Absent if the engine reads it from the body.
+    /// The outcome; `None` if the engine reads it from the body.
     pub outcome: Option<Outcome>,
-    /// What else it says. Its outcome was compared with the question.
+    /// The other content of the answer.
     pub content: CompletionContent,
 }
 
 impl RunAnswer {
-    /// Returns it with every secret masked.
+    /// Returns the answer with every secret masked.
     pub(crate) fn masked(mut self, secrets: &Secrets) -> Self {
         mask_secrets(secrets, &mut self.content);
         self
@@ -269,17 +269,17 @@ impl RunAnswer {
 pub(crate) enum AnswerSource {
     /// The file that `AOF_OUTPUT` names.
     OutputFile,
-    /// An object in what was printed.
+    /// A JSON object in the output.
     Structured,
     /// The last message, for a gate's signal.
     Signal,
     ExitStatus,
-    /// All attempts failed.
+    /// The failure of all attempts.
     Attempts,
 }
 
 impl AnswerSource {
-    /// Returns its word in records, and its name in sentences.
+    /// Returns the source's word in records, and its name in sentences.
     fn names(self) -> (&'static str, &'static str) {
         match self {
             Self::OutputFile => ("file", "the file `$AOF_OUTPUT`"),
@@ -290,7 +290,7 @@ impl AnswerSource {
         }
     }
 
-    /// Returns its word in records.
+    /// Returns the source's word in records.
     pub(crate) fn word(self) -> &'static str {
         self.names().0
     }

@@ -32,13 +32,13 @@ use crate::system::process::{
 use crate::tasks::actions::renew;
 use crate::tasks::plan::DryRun;
 
-/// How long a program has to end after it is asked to.
+/// The time that a program has to end after it is asked to.
 const GRACE: Duration = Duration::from_secs(10);
 /// The limit of an answer file, above that of any valid answer.
 pub(crate) const OUTPUT_LIMIT: u64 = 1024 * 1024;
-/// How often the task is checked while an agent runs.
+/// The interval at which the task is checked while an agent runs.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// How often the last printed line is reported.
+/// The interval at which the last printed line is reported.
 const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 
 /// One attempt of an agent at an open visit.
@@ -49,7 +49,7 @@ pub(crate) struct Attempt<'a> {
     pub workplace: Workplace<'a>,
     pub launch: &'a Launch,
     pub bounds: RunBounds,
-    /// Which attempt of the visit it is, from 1.
+    /// The number of the attempt at the visit, from 1.
     pub number: u32,
     pub earlier: Option<&'a EarlierAttempt>,
     /// The length of the history when the run of the visit began.
@@ -57,14 +57,14 @@ pub(crate) struct Attempt<'a> {
     pub run: CompletionId,
 }
 
-/// An ended attempt. Its record says how it ended; an answer belongs to [`RunEnding::Verdict`].
+/// An ended attempt. The record has its ending; an answer belongs to [`RunEnding::Verdict`].
 pub(crate) struct EndedAttempt {
     pub record: RunRecord,
     pub answer: Option<RunAnswer>,
     pub took: Duration,
 }
 
-/// How an attempt without an answer ended, and why.
+/// The ending of an attempt without an answer, and the reason.
 type NoAnswer = (RunEnding, Option<String>);
 
 impl<'a> Attempt<'a> {
@@ -99,7 +99,7 @@ impl<'a> Attempt<'a> {
         let workflow = rules.workflow_of(&open.file.task).map(|workflow| &workflow.run);
         let limits = [&workplace.duty.run.limits, &launch.limits].into_iter().chain(workflow);
         let mut bounds = RunBounds::of(&limits.collect::<Vec<_>>());
-        // `onFailure` says what happens to a failed run: attempts would multiply its retries.
+        // `onFailure` decides about a failed run: attempts would multiply its retries.
         if workplace.gate.exits.on_failure.is_some() {
             bounds.attempts = workplace.duty.run.limits.attempts.unwrap_or(1);
         }
@@ -122,7 +122,7 @@ impl<'a> Attempt<'a> {
         let visits = task.history.iter().rev().filter(|visit| visit.station() == *station);
         let failed: Vec<&Visit> = visits.take_while(led_back).collect();
         let Some(last) = failed.first() else { return Duration::ZERO };
-        // The history keeps whole seconds: the visit may have ended up to one later.
+        // The history keeps whole seconds: the visit may have ended up to one second later.
         let gone = now.as_millisecond() - last.exited.as_millisecond() - 1000;
         let gone = Duration::from_millis(u64::try_from(gone).unwrap_or(0));
         self.bounds.pause(u32::try_from(failed.len()).unwrap_or(u32::MAX)).saturating_sub(gone)
@@ -308,7 +308,7 @@ impl<'a> Attempt<'a> {
         }
         end.told = report.told.clone();
         let answer = self.read_answer(folder, &facts.prompt, &report, &output, secrets, control);
-        // An answer elsewhere counts without it, and silence has it among its reasons.
+        // If the answer is elsewhere, only a remark is needed; otherwise the reason for the missing answer contains it.
         if let (Some(unread), Err((RunEnding::Crash | RunEnding::Unavailable, _))) =
             (&report.unread, &answer)
         {
@@ -335,7 +335,7 @@ impl<'a> Attempt<'a> {
     ) -> Result<RunAnswer, NoAnswer> {
         let file = match folder.read(RunFile::Output, OUTPUT_LIMIT) {
             Ok(file) => file.map(|bytes| secrets.masked(&bytes)),
-            // A link, a folder or a file that is too large is no answer.
+            // A link, a folder or a file that is too large is not an answer.
             Err(fault @ (StoreError::TooLarge { .. } | StoreError::WrongKind { .. })) => {
                 return Err((RunEnding::BadVerdict, Some(fault.to_string())));
             }
@@ -363,7 +363,7 @@ impl<'a> Attempt<'a> {
     }
 }
 
-/// Returns what an entry keeps of its run.
+/// Returns the facts of a run that its entry keeps.
 pub(crate) fn run_value(
     run: &CompletionId,
     source: AnswerSource,
@@ -415,13 +415,13 @@ fn start_problem(agent: &AgentId, error: &StartError) -> String {
     format!("`{agent}`: {error}; {fix}")
 }
 
-/// Watches a running agent: keeps its output, checks whether the task is still its own, renews its claim.
+/// Watches a running agent: keeps its output, checks that the task is still its own, renews its claim.
 struct Watch<'a, W> {
     attempt: &'a Attempt<'a>,
     transcript: Transcript<W>,
     control: RunControl<'a>,
     lease: Option<Duration>,
-    /// The task's file, and when it was last changed.
+    /// The task's file, and the time of its last change.
     path: PathBuf,
     modified: Option<SystemTime>,
     checked: Instant,
@@ -437,7 +437,7 @@ impl<'a, W> Watch<'a, W> {
         Self { attempt, transcript, control, lease, path, modified, checked, renewed, reported }
     }
 
-    /// Returns why the visit is no longer the agent's; nothing if it still is.
+    /// Returns the reason why the visit is no longer the agent's; `None` if it still is.
     fn find_overtaken(&self) -> Result<Option<String>, ProjectError> {
         let Attempt { project, agent, since, .. } = self.attempt;
         Ok(match visit_state(&project.open()?, self.attempt.ticket(), agent, *since)? {
@@ -453,7 +453,7 @@ impl<'a, W> Watch<'a, W> {
 
     fn keep_claim(&self) -> Result<(), ProjectError> {
         let (Attempt { project, agent, since, .. }, ticket) = (self.attempt, self.attempt.ticket());
-        // It is tried again soon, and the program's output does not wait.
+        // The renewal is tried again soon, and the program's output does not wait.
         let workspace = RunnerSetup { wait: Duration::ZERO, ..(*project).clone() }.open()?;
         if let VisitState::Open(_) = visit_state(&workspace, ticket, agent, *since)? {
             renew(&workspace, ticket, agent, None, DryRun::No)?;

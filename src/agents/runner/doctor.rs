@@ -1,4 +1,4 @@
-//! `aof runner doctor`: checks whether the agents with a `run` in org.yaml can be started, and answer. Changes no task.
+//! `aof runner doctor`: checks that the agents with a `run` in org.yaml can be started, and answer. Changes no task.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -17,10 +17,10 @@ use crate::system::process::{
     Attendant, How, Orphans, Printed, ProcessLimits, Program, Room, Secrets, Stream, Transcript,
 };
 
-/// How long a program may take to print its version, and at most to answer.
+/// The time limits for a program to print its version, and to answer.
 const VERSION_TIMEOUT: Duration = Duration::from_secs(20);
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(2);
-/// How many characters of its answer are shown.
+/// The number of characters of an answer that are shown.
 const LONGEST: usize = 200;
 const QUESTION: &str = "This only checks that you can be reached. Use no tools, change no files. Answer with the word `ready`.\n";
 
@@ -30,29 +30,29 @@ pub struct Checkup {
     pub agent: AgentId,
     pub roles: Vec<RoleId>,
     pub preset: Preset,
-    /// The program, or why there is none.
+    /// The program, or the reason why there is none.
     pub program: Result<PathBuf, String>,
-    /// The program's version; absent if it was not asked, or printed none.
+    /// The program's version; `None` if it was not asked, or printed none.
     pub version: Option<String>,
-    /// The unset variables that it needs.
+    /// The unset variables that the agent needs.
     pub missing: Vec<String>,
-    /// Its answer, or why there is none; absent if it was not asked.
+    /// The agent's answer, or the reason why there is none; `None` if it was not asked.
     pub answer: Option<Result<String, String>>,
 }
 
 impl Checkup {
-    /// Returns whether the checks found nothing that prevents a run.
+    /// Returns true if the checks found nothing that prevents a run.
     pub fn is_well(&self) -> bool {
         self.program.is_ok() && self.missing.is_empty() && !matches!(self.answer, Some(Err(_)))
     }
 }
 
-/// How far to check.
+/// The depth of the checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    /// Whether it can be started.
+    /// Checks that the agent can be started.
     Start,
-    /// Also whether it answers: it is started, which may cost something.
+    /// Also checks that the agent answers: it is started, which may cost something.
     Answer,
 }
 
@@ -91,7 +91,7 @@ fn checkup(
     let program = trusted
         .and_then(|()| find_program(words.first().map_or("", String::as_str), &project.root));
     let missing: Vec<String> = missing(launch).cloned().collect();
-    // An unknown program may do anything on `--version`.
+    // An unknown program may do anything with `--version`.
     let asked = program.as_ref().ok().filter(|_| launch.preset != Preset::Command);
     let version = asked.and_then(|path| version(project, path));
     let ready = depth == Depth::Answer && program.is_ok() && missing.is_empty();

@@ -20,13 +20,13 @@ pub(crate) struct LaunchFacts {
     pub agent: AgentId,
     /// The agent's email, for git.
     pub email: String,
-    /// The key of git's user, where git signs by the committer's name.
+    /// The key of git's user, if git signs by the committer's name.
     pub signing_key: Option<String>,
     /// The folder of the project.
     pub project: PathBuf,
     /// The path of aof's own program.
     pub aof: PathBuf,
-    /// Which attempt it is, from 1.
+    /// The number of the attempt, from 1.
     pub attempt: u32,
     /// The name of the run, for the completion's metadata.
     pub run: String,
@@ -35,7 +35,7 @@ pub(crate) struct LaunchFacts {
     pub prompt_file: PathBuf,
     /// The file that the agent may write its completion to.
     pub output_file: PathBuf,
-    /// The file that tells MCP clients of aof's server.
+    /// The file that configures aof's server for MCP clients.
     pub mcp_config: PathBuf,
 }
 
@@ -56,7 +56,7 @@ impl LaunchCommand {
         self.words.iter().map(shown).collect()
     }
 
-    /// Returns the program in that directory; nothing if the command is empty.
+    /// Returns the program in that directory; `None` if the command is empty.
     pub(crate) fn program(self, directory: &Path) -> Option<Program> {
         let mut program = Program::of(self.words, directory)?;
         program.environment =
@@ -87,7 +87,7 @@ fn template(launch: &Launch, with_model: bool) -> Vec<String> {
     if !launch.command.is_empty() {
         return launch.command.clone();
     }
-    // All presets print event streams: a program that is silent until its end looks like one that hangs.
+    // All presets print event streams: a program that is silent until its end would look as if it hung.
     let (before, after) = match launch.preset {
         Preset::Claude => (
             "claude -p --output-format stream-json --verbose --permission-mode acceptEdits",
@@ -95,7 +95,7 @@ fn template(launch: &Launch, with_model: bool) -> Vec<String> {
                 "--mcp-config",
                 "{mcpConfig}",
                 "--strict-mcp-config",
-                // The project's own settings may name another agent for shells, and count for more than the environment.
+                // The project's own settings may name another agent for shells, and have precedence over the environment.
                 "--settings",
                 "{\"env\": {\"AOF_AGENT\": \"{agent}\"}}",
                 "--allowedTools",
@@ -116,7 +116,7 @@ fn template(launch: &Launch, with_model: bool) -> Vec<String> {
                 "-",
             ][..],
         ),
-        // The empty word is the prompt, which comes on stdin.
+        // The empty word is the prompt, which is passed on stdin.
         Preset::Gemini => ("gemini -p \"\" -o stream-json --approval-mode auto_edit", &[][..]),
         Preset::Opencode => ("opencode run --format json", &[][..]),
         Preset::Command => ("", &[][..]),
@@ -124,14 +124,14 @@ fn template(launch: &Launch, with_model: bool) -> Vec<String> {
     let model: &[&str] =
         if with_model && launch.preset != Preset::Command { &["--model", "{model}"] } else { &[] };
     let before = before.split_whitespace().map(|word| word.trim_matches('"'));
-    // Codex gives its servers only the named variables; ours masks the secrets.
+    // Codex gives its servers only the named variables; our server masks the secrets.
     let named = ["AOF_TASK", "AOF_RUN"].into_iter();
     let named: Vec<&str> = named.chain(launch.secrets.iter().map(String::as_str)).collect();
     let word = |word: &str| word.replace("{variables}", &format!("{named:?}"));
     before.chain(model.iter().copied()).chain(after.iter().copied()).map(word).collect()
 }
 
-/// Replaces the placeholders in a word; other braces stay.
+/// Replaces the placeholders in a word; other braces are kept.
 fn filled(word: &str, facts: &LaunchFacts) -> String {
     let mut text = String::with_capacity(word.len());
     let mut rest = word;
@@ -209,7 +209,7 @@ fn environment(launch: &Launch, facts: &LaunchFacts) -> Vec<(String, String)> {
 /// The number of git's settings in the environment.
 const COUNT: &str = "GIT_CONFIG_COUNT";
 
-/// Returns whether the agent is given our MCP server.
+/// Returns true if the agent is given our MCP server.
 pub(crate) fn has_mcp(launch: &Launch) -> bool {
     mentions(&launch.command, Placeholder::McpConfig)
         || launch.command.is_empty() && matches!(launch.preset, Preset::Claude | Preset::Codex)

@@ -1,6 +1,6 @@
 //! The runner starts agents' programs and completes their tasks with their answers.
 //!
-//! `work_loop` decides who works at what. `visit` makes attempts until there is a verdict, which becomes a completion like any other:
+//! `work_loop` assigns work to agents. `visit` makes attempts until there is a verdict, which becomes a completion like any other:
 //! there is no second way to change a task, and the task file alone holds the state. The output of a program becomes a `report`, and
 //! the report a `verdict`; both are pure. Nothing that an agent writes in passing counts as a pass.
 

@@ -25,12 +25,12 @@ pub struct Preview {
     /// The names of the added variables.
     pub environment: Vec<String>,
     pub prompt: String,
-    /// How the prompt would be passed.
+    /// The way in which the prompt would be passed.
     pub prompt_by: &'static str,
     pub bounds: RunBounds,
 }
 
-/// Returns the runs that could be made now, and what waits.
+/// Returns the runs that could be made now, and the work that waits.
 pub fn preview(
     project: &RunnerSetup,
     wish: &RunTarget,
@@ -58,7 +58,7 @@ pub fn preview(
     }
 }
 
-/// Returns the runs of all gates of a task that does not exist yet, in the order of its workflow, where an agent can be started. The
+/// Returns the runs of all gates of a task that does not yet exist, in the order of its workflow, if an agent can be started. The
 /// prompts lack what depends on earlier gates.
 pub fn preview_of(
     project: &RunnerSetup,

@@ -1,4 +1,4 @@
-//! The prompt of an agent: the brief of its gate, how to answer, and the result of the attempt before. Pure.
+//! The prompt of an agent: the brief of its gate, how to answer, and the result of the previous attempt. Pure.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,21 +15,21 @@ use crate::rules::verdict::looked_for_at;
 use crate::storage::runs::RunEnding;
 use crate::tasks::view::brief::brief_markdown;
 
-/// The failed attempt before.
+/// The previous attempt, which failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EarlierAttempt {
     pub how: RunEnding,
     pub why: String,
-    /// What it left in the worktree.
+    /// The changes that the attempt left in the worktree.
     pub left: UncommittedChanges,
 }
 
 /// The number of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct AttemptCount {
-    /// From 1.
+    /// The number, from 1.
     pub attempt: u32,
-    /// How many there are at most.
+    /// The largest number of attempts.
     pub attempts: u32,
 }
 
@@ -63,8 +63,8 @@ fn left_behind(left: &UncommittedChanges) -> String {
     text
 }
 
-/// Returns how to answer. `output` is the file that `AOF_OUTPUT` names. The example has no possible outcome, so that a mere copy of it
-/// is no answer.
+/// Returns the instructions for the answer. `output` is the file that `AOF_OUTPUT` names. The example has no possible outcome, so a
+/// mere copy of it is not an answer.
 fn answer_format(asked: &RunQuestion<'_>, has_mcp: bool, output: &Path) -> String {
     let mut ways = vec![
         format!(
@@ -109,7 +109,7 @@ What you say of it elsewhere does not count. Saying nothing is a failed attempt.
     )
 }
 
-/// Describes the attempt before, and asks to continue its work.
+/// Describes the previous attempt, and asks to continue its work.
 fn describe_earlier(earlier: &EarlierAttempt, count: AttemptCount) -> String {
     let happened = match earlier.how {
         RunEnding::Timeout | RunEnding::Idle => "was stopped",
@@ -157,7 +157,7 @@ fn list_outputs(fields: &[Field]) -> String {
     outer.map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// Returns a time in words: `10 min 5 s`.
+/// Returns a duration in words: `10 min 5 s`.
 pub(crate) fn spelled(time: Duration) -> String {
     let seconds = time.as_secs();
     match (seconds / 60, seconds % 60) {

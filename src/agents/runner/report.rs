@@ -1,4 +1,4 @@
-//! The output and the end of a program as clean text, and what its tool reports.
+//! The output and the end of a program as clean text, and the report of its tool.
 
 use std::fmt;
 
@@ -12,14 +12,14 @@ use crate::domain::Map;
 use crate::files::json::read_printed;
 use crate::storage::runs::AgentReport;
 
-/// How a program ended.
+/// The end of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// By itself, with this status.
+    /// The program ended by itself, with this status.
     Status(u8),
-    /// By this signal.
+    /// This signal ended the program.
     Signal(i32),
-    /// Unknown: the runner was gone.
+    /// The end is unknown: the runner was gone.
     Unseen,
 }
 
@@ -42,14 +42,14 @@ impl fmt::Display for Exit {
     }
 }
 
-/// The output of a program. The bytes may be the end of a longer output, in any encoding; secrets are masked already.
+/// The output of a program. The bytes may be the end of a longer output, in any encoding; secrets are already masked.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RunOutput<'p> {
     /// The end of the standard output.
     pub stdout: &'p [u8],
     /// The end of the standard error.
     pub stderr: &'p [u8],
-    /// How it ended.
+    /// The end of the program.
     pub exit: Exit,
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn last_lines(text: &str, lines: usize, bytes: usize) -> &str {
     tail(&text[start..], bytes).trim_start_matches('\n')
 }
 
-/// Returns the end of a text, from the beginning of a line if possible, else of a character.
+/// Returns the end of a text, from the beginning of a line if possible, otherwise of a character.
 pub(crate) fn tail(text: &str, bytes: usize) -> &str {
     if text.len() <= bytes {
         return text;
@@ -117,15 +117,15 @@ pub(crate) fn shortened(text: &str, characters: usize) -> String {
     }
 }
 
-/// Returns whether the character changes the direction of the text around it, so that readers see another text than the bytes.
+/// Returns true if the character changes the direction of the text around it, so that readers see a text other than the bytes.
 fn is_bidi_control(character: char) -> bool {
     matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// How many multi-line objects are tried: each may be read to the end of the text in vain.
+/// The number of multi-line objects that are tried: each may be read to the end of the text in vain.
 const MOST_TRIES: usize = 32;
 
-/// What an agent's program reported.
+/// The report of an agent's program.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Report {
     /// The agent's last message; empty if there is none. Never the text of an error.
@@ -135,16 +135,16 @@ pub(crate) struct Report {
     pub told: AgentReport,
     /// The error that the tool reports.
     pub trouble: Option<Trouble>,
-    /// Remarks that decide nothing, as about denied tools.
+    /// Remarks without an effect on the verdict, such as about denied tools.
     pub remarks: Vec<String>,
-    /// Why what the program printed could not be read. Of no interest where the answer is elsewhere.
+    /// The reason why the output could not be read. It does not matter if the answer is elsewhere.
     pub unread: Option<String>,
     /// The usage limit that ended the run.
     pub limit: Option<UsageLimit>,
 }
 
 impl Report {
-    /// Remarks that the tool's format was not found. The error of a failed program is then the last line of its standard error.
+    /// Adds a remark that the tool's format was not found. The error of a failed program is then the last line of its standard error.
     pub(crate) fn without_format(
         mut self,
         tool: &str,
@@ -229,22 +229,22 @@ pub(crate) fn amount(value: &Value) -> Option<f64> {
     value.as_f64().filter(|amount| amount.is_finite() && *amount >= 0.0)
 }
 
-/// How many characters of an error are shown.
+/// The number of characters of an error that are shown.
 const LONGEST: usize = 400;
 
-/// Why a run has no answer that counts.
+/// The reason why a run has no answer that counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Trouble {
     pub kind: TroubleKind,
-    /// What happened, in words for people and for the next attempt.
+    /// A description for people and for the next attempt.
     pub why: String,
-    /// The usage limit that it is, if it is one.
+    /// The usage limit, if the error is one.
     pub limit: Option<UsageLimit>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TroubleKind {
-    /// A person has to act first: not logged in, not paid, not allowed.
+    /// A person must act first: not logged in, not paid, not allowed.
     Unavailable,
     /// This run failed; another one may succeed.
     Failed,
@@ -257,7 +257,7 @@ impl Trouble {
         Self { kind, why: shortened(&plain_text(why), LONGEST), limit: None }
     }
 
-    /// Classifies an error that a tool reported: by a server's status, else by its name, else by its words.
+    /// Classifies an error that a tool reported: by a server's status, otherwise by its name, otherwise by its words.
     pub(crate) fn reported(
         tool: &str,
         status: Option<u64>,
@@ -295,7 +295,7 @@ const UNAVAILABLE_NAMES: [&str; 7] = [
     "credential",
 ];
 
-/// Parts of the names of errors that pass by themselves, whatever their message says.
+/// Parts of the names of temporary errors, whatever their message.
 const PASSING_NAMES: [&str; 8] = [
     "ratelimit",
     "overloaded",
@@ -311,7 +311,7 @@ fn by_name(name: &str) -> Option<TroubleKind> {
     let name: String = name.chars().filter(char::is_ascii_alphanumeric).take(80).collect();
     let name = name.to_ascii_lowercase();
     let contains = |known: &&str| name.contains(*known);
-    // OpenCode calls every refusal of a server `APIError`; its status is what counts.
+    // OpenCode names every refusal of a server `APIError`; only its status counts.
     if name == "apierror" {
         None
     } else if UNAVAILABLE_NAMES.iter().any(contains) {
@@ -346,7 +346,7 @@ fn by_message(message: &str) -> TroubleKind {
     by_data.unwrap_or(if needs_person { Unavailable } else { Failed })
 }
 
-/// Classifies by a server's answer that is quoted in a message.
+/// Classifies an error by a server's answer that is quoted in a message.
 fn by_quoted_data(message: &str) -> Option<TroubleKind> {
     let quoted = serde_json::Deserializer::from_str(message.get(message.find('{')?..)?);
     let answer: Value = quoted.into_iter().next()?.ok()?;

@@ -33,12 +33,12 @@ pub(crate) fn read(reads: Reads, output: &RunOutput<'_>) -> Report {
     report
 }
 
-/// Returns the report of a program that prints its message and nothing else.
+/// Returns the report of a program that prints only its message.
 pub(crate) fn all_text(output: &RunOutput<'_>) -> Report {
     Report { text: plain(output.stdout), ..Report::default() }
 }
 
-/// Returns the report of a program that prints one JSON object and nothing else.
+/// Returns the report of a program that prints only one JSON object.
 pub(crate) fn one_object(output: &RunOutput<'_>) -> Report {
     let mut report = all_text(output);
     let text = String::from_utf8_lossy(output.stdout);
@@ -53,7 +53,7 @@ pub(crate) fn one_object(output: &RunOutput<'_>) -> Report {
     report
 }
 
-/// Returns what Claude Code reported. An error is one whatever its `subtype` says, and its text is not the agent's.
+/// Returns the report of Claude Code. An error counts whatever its `subtype`, and its text is not the agent's.
 pub(crate) fn claude(output: &RunOutput<'_>) -> Report {
     let events = objects(output.stdout);
     let last = |kind: &str| events.iter().rev().find(|event| event["type"] == kind);
@@ -66,7 +66,7 @@ pub(crate) fn claude(output: &RunOutput<'_>) -> Report {
     let is_success = text(&result["subtype"]).is_none_or(|subtype| subtype == "success");
     let failed = result["is_error"] == true || !is_success;
     let message = owned_text(&result["result"]).unwrap_or_default();
-    // In a stream, the message of an error names its kind.
+    // In a stream, the message of an error has the name of its kind.
     let name = last("assistant").and_then(|message| text(&message["error"]));
     let usage = result["usage"].is_object().then(|| &result["usage"]);
     let input = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"];
@@ -93,7 +93,7 @@ pub(crate) fn claude(output: &RunOutput<'_>) -> Report {
     }
 }
 
-/// Returns the limit that Claude's events report, unless the model went on after it.
+/// Returns the limit that Claude's events report, unless the model continued after it.
 fn limit_in_events(events: &[Value]) -> Option<UsageLimit> {
     let mut limit = None;
     for event in events {
@@ -141,7 +141,7 @@ fn denials(denied: &Value) -> Option<String> {
     ))
 }
 
-/// Returns what Codex reported: the last message, and the last error if no turn was completed after it.
+/// Returns the report of Codex: the last message, and the last error if no turn was completed after it.
 pub(crate) fn codex(output: &RunOutput<'_>) -> Report {
     let mut report = Report::default();
     let mut error: Option<String> = None;
@@ -155,7 +155,7 @@ pub(crate) fn codex(output: &RunOutput<'_>) -> Report {
             ("thread.started", _) => report.told.session = owned_text(&event["thread_id"]),
             ("turn.started", _) => error = None,
             ("turn.completed", _) => {
-                // It continues after an error that it recovered from.
+                // Codex continues after an error that it recovered from.
                 error = None;
                 let usage = event["usage"].is_object().then(|| &event["usage"]);
                 report.told.tokens = usage.map(|usage| TokenCounts {
@@ -186,7 +186,7 @@ pub(crate) fn codex(output: &RunOutput<'_>) -> Report {
     )
 }
 
-/// Returns what Gemini CLI reported. Its exit status counts before its message.
+/// Returns the report of Gemini CLI. Its exit status has precedence over its message.
 pub(crate) fn gemini(output: &RunOutput<'_>) -> Report {
     // Unlike a result, an event has a type; a tool's event may have an error.
     let is_result = |value: &Value| {
@@ -282,7 +282,7 @@ fn add_usage(models: &Value, report: &mut Report) {
 
 const EVENTS: [&str; 6] = ["step_start", "step_finish", "text", "tool_use", "error", "reasoning"];
 
-/// Returns what `OpenCode` reported: the texts of the last message, and the last error if it did not finish after it.
+/// Returns the report of `OpenCode`: the texts of the last message, and the last error if it did not finish after it.
 pub(crate) fn opencode(output: &RunOutput<'_>) -> Report {
     let mut report = Report::default();
     let mut message: Option<String> = None;
@@ -328,7 +328,7 @@ fn add_step(part: &Value, report: &mut Report) {
         all.input = all.input.saturating_add(input);
         all.output = all.output.saturating_add(sum(tokens, &["output", "reasoning"]));
     }
-    // It continues after an error that it recovered from.
+    // OpenCode continues after an error that it recovered from.
     if part["reason"] == "stop" {
         report.trouble = None;
     }
@@ -341,7 +341,7 @@ fn opencode_trouble(event: &Value) -> Trouble {
     let message = messages.into_iter().find_map(text).unwrap_or_default();
     let status = number(&data["statusCode"]);
     let mut trouble = Trouble::reported("opencode", status, text(&error["name"]), message);
-    // Its value may be a number or a text.
+    // The value may be a number or a text.
     let wait = &data["responseHeaders"]["retry-after"];
     if status == Some(429) && !wait.is_null() {
         let wait = format!("retry-after: {wait}");

@@ -15,26 +15,26 @@ use crate::rules::brief::GateContext;
 use crate::storage::ProjectPath;
 use crate::storage::header_cache::ProgramPause;
 
-/// How a runner opens the project.
+/// The options with which a runner opens the project.
 #[derive(Debug, Clone)]
 pub struct RunnerSetup {
     /// The folder of the project.
     pub root: PathBuf,
-    /// Where agents work: the same folder, unless the project lives on a branch of its own.
+    /// The folder where agents work: the same folder, unless the project lives on a branch of its own.
     pub checkout: PathBuf,
     /// The command, as shown to processes that wait for it.
     pub command: String,
     pub clock: Clock,
-    /// How long it waits for other processes.
+    /// The time to wait for other processes.
     pub wait: Duration,
-    /// Whether the remote of a synced project is asked before something is claimed.
+    /// `Used` if the remote of a synced project is asked before a claim.
     pub network: Network,
     /// The path of aof's own program, for agents.
     pub aof: PathBuf,
 }
 
 impl RunnerSetup {
-    /// Opens the project anew. Fails if its `.aof` folder came from somewhere else.
+    /// Opens the project again. Fails if its `.aof` folder is from elsewhere.
     pub fn open(&self) -> Result<Workspace, ProjectError> {
         let mut workspace =
             Workspace::at(&self.root, self.command.clone(), self.clock, self.wait, warn_in_log)?;
@@ -60,25 +60,25 @@ pub enum RunTarget {
     Task(TaskId),
 }
 
-/// How much a runner does.
+/// The amount of work of a runner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
-    /// All it can.
+    /// All possible work.
     Through,
     OneVisit,
 }
 
-/// Why a runner ended.
+/// The reason why a runner ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunOutcome {
     /// There is no work left for these agents.
     NothingLeft,
     Finished(Status),
-    /// The task waits for somebody else.
+    /// The task waits for others.
     Waiting(Vec<WaitingWork>),
-    /// The programs of the work that is left are at their usage limits; the pause that ends first.
+    /// The programs for the remaining work are at their usage limits. Contains the pause that ends first.
     Paused(ProgramPause),
-    /// Something else must happen first: what, and the fix.
+    /// Something else must happen first. Contains the reason and the fix.
     Hindered(String),
     /// The one visit that was wanted has ended.
     Stepped,
@@ -89,7 +89,7 @@ pub enum RunOutcome {
 /// The result of a runner.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunSummary {
-    /// How many visits it ended.
+    /// The number of visits that the runner ended.
     pub visits: usize,
     /// The agents that could not be started, each with the reason.
     pub unavailable: BTreeMap<AgentId, String>,
@@ -106,7 +106,7 @@ pub struct PersonQuestion<'a> {
     pub file: &'a TaskFile,
     pub path: &'a ProjectPath,
     pub context: &'a GateContext,
-    /// The refused answer before, if there was one.
+    /// The previous answer if it was refused.
     pub refused: Option<&'a Refused>,
 }
 
@@ -123,15 +123,15 @@ pub trait Audience {
     /// Receives an event.
     fn hear(&mut self, news: &RunEvent);
 
-    /// Is called regularly while nothing happens.
+    /// Called regularly while nothing happens.
     fn tick(&mut self) {}
 
-    /// Runs something that may ask at the terminal itself.
+    /// Runs something that may prompt at the terminal itself.
     fn aside(&mut self, something: &mut dyn FnMut()) {
         something();
     }
 
-    /// Returns the person's answer at a gate for people; nothing if there is none now.
+    /// Returns the person's answer at a gate for people; `None` if there is none now.
     fn decide(&mut self, asked: &PersonQuestion<'_>) -> Option<Completion>;
 }
 
@@ -147,19 +147,19 @@ pub enum RunEvent {
         ticket: Ticket,
         attempt: u32,
         why: String,
-        /// The pause before the next one; nothing if there is none.
+        /// The pause before the next attempt; `None` if there is no next one.
         again_in: Option<Duration>,
     },
-    /// A visit ended, and the task went on.
+    /// A visit ended, and the task moved on.
     Moved {
         ticket: Ticket,
         from: Station,
         outcome: String,
         summary: Option<String>,
-        /// Where the task is now.
+        /// The gate that the task is at now.
         to: Option<Station>,
         status: Status,
-        /// How long the agent worked.
+        /// The time that the agent worked.
         took: Duration,
     },
     /// An opening that this runner leaves waiting.
@@ -167,7 +167,7 @@ pub enum RunEvent {
     /// An agent cannot be started.
     Unavailable {
         agent: AgentId,
-        /// Why, and what to do.
+        /// The reason and the fix.
         why: String,
     },
     /// A program is at its usage limit.
@@ -189,7 +189,7 @@ pub struct StartedAttempt {
     pub attempts: u32,
     /// The gate's number in its workflow, from 1.
     pub step: usize,
-    /// How many gates the workflow has.
+    /// The number of gates of the workflow.
     pub steps: usize,
 }
 
@@ -199,21 +199,21 @@ pub struct WaitingWork {
     pub ticket: Ticket,
     pub station: Station,
     pub role: RoleId,
-    /// Who may work there.
+    /// The agents that may work there.
     pub agents: Vec<AgentId>,
     pub why: WaitReason,
 }
 
-/// Why a runner leaves an opening waiting.
+/// The reason why a runner leaves an opening waiting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WaitReason {
     People,
     Blocked(Vec<String>),
-    /// org.yaml does not say how to start any of the agents that may work there.
+    /// org.yaml does not specify how to start any of the agents that may work there.
     NotStartable,
-    /// It is held by an agent that this runner does not start.
+    /// An agent that this runner does not start holds the opening.
     Held(AgentId),
-    /// Another runner works at it, or this one has tried.
+    /// Another runner works at the opening, or this one has tried.
     Tried(String),
 }
 

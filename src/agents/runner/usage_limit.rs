@@ -1,5 +1,5 @@
-//! Usage limits: tells the error of a program at its limit from other errors, and reads when the limit ends. A time that is read too
-//! early does no harm: the program says it again.
+//! Usage limits: distinguishes the error of a program at its limit from other errors, and reads when the limit ends. A time that is too
+//! early does no harm: the program reports the limit again.
 
 use std::env;
 use std::time::Duration;
@@ -18,21 +18,21 @@ use crate::storage::{Paths, StoreError};
 /// A usage limit that a program met.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UsageLimit {
-    /// The error.
+    /// The message of the error.
     pub why: String,
-    /// All that may tell when the limit ends.
+    /// All words that may tell when the limit ends.
     pub words: String,
 }
 
 /// Parts of the names of errors at a limit, as lower-case letters.
 const NAMES: &str = "ratelimit usagelimit quota exhausted";
-/// What a limit is called.
+/// Names of limits.
 const LIMITS: &str = "usage limit|rate limit|rate-limit|rate_limit|quota|resource_exhausted|session limit|hour limit|daily limit|weekly limit|monthly limit|your limit|extra usage";
-/// What happened to it, unlike a warning that it is near.
+/// Words for a limit that was reached, unlike those of a warning that it is near.
 const REACHED: &str = "hit|reached|exceed|exhaust|out of| reset|again|retry|429|too many";
 
 impl UsageLimit {
-    /// Returns the limit that an error with this status, name and message is, if it is one. An overload is none.
+    /// Returns an error with this status, name and message as a limit, if it is one. An overload is not a limit.
     pub(crate) fn of(status: Option<u64>, name: Option<&str>, message: &str) -> Option<Self> {
         let message = &message[..message.floor_char_boundary(4096)];
         let lower = message.to_ascii_lowercase();
@@ -52,25 +52,25 @@ impl UsageLimit {
         Some(Self { why, words: message.to_owned() })
     }
 
-    /// Adds words that tell when the limit ends; they count before the others.
+    /// Adds words that tell when the limit ends; they have precedence over the others.
     pub(crate) fn told(self, reset: &str) -> Self {
         Self { words: format!("{reset}; {}", self.words), ..self }
     }
 
-    /// Returns when the limit ends, if it says so.
+    /// Returns the end of the limit, if the words contain it.
     pub(crate) fn ends(&self, now: Timestamp) -> Option<Timestamp> {
         reset_time(&self.words, now)
     }
 }
 
-/// How long a program pauses at least, and at most.
+/// The shortest and the longest pause of a program.
 const SHORTEST: Duration = Duration::from_mins(1);
 const LONGEST: Duration = Duration::from_hours(8 * 24);
-/// How long it pauses at a limit that names no end: each time twice as long.
+/// The pause at a limit without a known end: it doubles each time, up to the longest.
 const FIRST_GUESS: Duration = Duration::from_mins(15);
 const LONGEST_GUESS: Duration = Duration::from_hours(2);
 
-/// Returns the pause of a program that has met a limit. `before` is its last one, which may still last.
+/// Returns the pause of a program that has met a limit. `before` is its last pause, which may not have ended.
 fn pause(
     program: String,
     ends: Option<Timestamp>,
@@ -108,7 +108,7 @@ pub(crate) fn find_pause(paths: &Paths, launch: &Launch, now: Timestamp) -> Opti
     Pauses::last(paths, pause_key(launch).as_str()).filter(|pause| pause.until > now)
 }
 
-/// Begins the pause of a program that met its usage limit. A run that met none ends the record of the last pause.
+/// Begins the pause of a program that met its usage limit. A run that met none deletes the record of the last pause.
 pub(crate) fn note_limit(
     paths: &Paths,
     launch: &Launch,
@@ -127,9 +127,9 @@ pub(crate) fn note_limit(
     Ok(limited)
 }
 
-/// What precedes the end of a limit.
+/// Words that precede the end of a limit.
 const MARKS: [&str; 6] = ["reset", "again", "retry", "until", "available", "|"];
-/// How times are written, the longest first; words that say nothing are left out before.
+/// The formats of times, the longest first; words without information are removed before.
 const FORMATS: [&str; 9] = [
     "%b %d %Y %I:%M%p",
     "%b %d %I:%M%p",
@@ -141,7 +141,7 @@ const FORMATS: [&str; 9] = [
     "%I%p",
     "%H:%M",
 ];
-/// How many words may stand before a time, and how many it has.
+/// The number of words that may precede a time, and that a time may have.
 const SKIPPED: usize = 4;
 const LENGTH: usize = 8;
 
@@ -152,7 +152,7 @@ fn reset_time(words: &str, now: Timestamp) -> Option<Timestamp> {
     let mut places: Vec<usize> = marks.map(|(at, mark)| at + mark.len()).collect();
     places.sort_unstable();
     places.into_iter().find_map(|at| {
-        // A number alone is one of seconds only in `retry-after: 60`.
+        // A number alone means seconds only in `retry-after: 60`.
         let is_after = lower[at..].trim_start_matches(['-', '_', ' ']).starts_with("after");
         let words = time_words(&lower[at..]);
         let starts = 0..words.len().min(SKIPPED);
@@ -181,7 +181,7 @@ fn time_words(text: &str) -> Vec<String> {
     words
 }
 
-/// Returns the time that these words begin with; `is_after` says whether a bare number is one of seconds.
+/// Returns the time that these words begin with. If `is_after`, a bare number means seconds.
 fn time_at(words: &[String], is_after: bool, now: Timestamp) -> Option<Timestamp> {
     let (first, joined) = (&words[0], words[..words.len().min(LENGTH)].join(" "));
     let lengths = (1..=words.len().min(LENGTH)).rev().filter(|_| !first.contains(':'));
@@ -327,7 +327,7 @@ mod tests {
             assert_eq!(pause.until, now() + Duration::from_mins(minutes));
             before = Some(ProgramPause { until: now(), ..pause });
         }
-        // What another agent of the program meets during the pause makes it no longer.
+        // A limit that another agent of the program meets during the pause does not lengthen it.
         let first = of(None, None);
         assert_eq!(of(None, Some(first.clone())), first);
         assert_eq!(of(at("2026-11-27T20:00:00Z"), Some(first)).guesses, 0);

@@ -1,10 +1,10 @@
 //! The verdict of a run: its sources in their order, compared with each other and with the end of the program.
 //!
 //! 1. the file that `AOF_OUTPUT` names
-//! 2. an object apart from the text; else the whole last message, or the last closed block fenced as `json` in it, if it is an
-//!    object with `outcome` (or with `$status`, where the gate's outputs declare it)
-//! 3. the last message itself, where the gate has a `signal`: the engine reads it
-//! 4. the exit status, where the gate says what it means
+//! 2. an object apart from the text; otherwise the whole last message, or the last closed block fenced as `json` in it, if it is an
+//!    object with `outcome` (or with `$status`, if the gate's outputs declare it)
+//! 3. the last message itself, if the gate has a `signal`: the engine reads it
+//! 4. the exit status, if the gate declares its meaning
 //!
 //! The first source with an answer counts, and no other may contradict it. A pass needs an exit status that is 0 or declared, and a
 //! tool that reports no error; a verdict that sends back, blocks or fails counts with any exit status. Remarks elsewhere decide
@@ -22,15 +22,15 @@ use crate::rules::verdict::{looked_for_at, outcome, read_at};
 #[cfg(test)]
 mod tests;
 
-/// How many of the last lines a blocker holds.
+/// The number of the last lines that a blocker holds.
 const BLOCKER_LINES: usize = 20;
-/// How many of them are from the standard error if both streams have some.
+/// The number of these lines that are from the standard error if both streams have some.
 const ERROR_LINES: usize = 8;
-/// How many bytes a blocker has at most.
+/// The largest size of a blocker in bytes.
 const BLOCKER_BYTES: usize = 4 * 1024;
-/// How many characters of a result are its summary.
+/// The number of characters of a result that become its summary.
 const SUMMARY_LENGTH: usize = 200;
-/// How many bytes of a text the engine reads; the limit of a task's body is little more.
+/// The number of bytes of a text that the engine reads; the limit of a task's body is little more.
 const TEXT_LIMIT: usize = 60 * 1024;
 
 /// Returns the answer of a run. `file` is the content of the file that `AOF_OUTPUT` names, if it is there.
@@ -61,12 +61,12 @@ struct EndedRun<'a> {
     output: &'a RunOutput<'a>,
     /// The outcome that the gate declares for the exit status.
     exit_outcome: Option<&'a Outcome>,
-    /// Its end, in a sentence.
+    /// The end of the program, in a sentence.
     summary: String,
 }
 
 impl EndedRun<'_> {
-    /// Returns the answer of the first source that has one. Fails if a later one contradicts it.
+    /// Returns the answer of the first source that has one. Fails if a later source contradicts it.
     fn first_answer(&self, file: Option<&[u8]>) -> Result<Option<RunAnswer>, String> {
         let Self { asked, report, .. } = self;
         let file = in_file(asked, file)?;
@@ -127,7 +127,7 @@ impl EndedRun<'_> {
         Ok(RunAnswer { source: AnswerSource::Signal, outcome: None, content })
     }
 
-    /// Returns the answer of the exit status. If it does not pass, the last printed lines are its blocker. Where a status can only
+    /// Returns the answer of the exit status. If it does not pass, the last printed lines are its blocker. If all declared statuses
     /// pass, the last message is the result.
     fn answer_of_status(&self, outcome: &Outcome) -> RunAnswer {
         let text = tail(self.report.text.trim(), TEXT_LIMIT);
@@ -185,7 +185,7 @@ impl EndedRun<'_> {
         Err(Trouble { kind: TroubleKind::BadAnswer, why, limit: None })
     }
 
-    /// Returns why the run has no answer that counts. `why` is the fault of the answer that it gave.
+    /// Returns the reason why the run has no answer that counts. `why` is the fault of the answer that it gave.
     fn trouble(&self, why: Option<String>) -> Trouble {
         let crashed = self.output.exit != Exit::SUCCESS && self.exit_outcome.is_none();
         let trouble = self.report.trouble.clone().or_else(|| crashed.then(|| self.crash()));
@@ -201,7 +201,7 @@ impl EndedRun<'_> {
         }
     }
 
-    /// Describes where an answer was searched, and what was there instead.
+    /// Describes where an answer was searched, and what was found instead.
     fn describe_silence(&self) -> String {
         let Self { asked, report, .. } = self;
         let instead = match in_output(asked, report) {

@@ -32,12 +32,12 @@ use crate::tasks::complete::{Signing, complete_signed};
 use crate::tasks::plan::DryRun;
 use crate::tasks::view::task_view::{ended_visits, show};
 
-/// How often a pause checks whether the runner has to stop.
+/// The interval at which a pause checks whether the runner must stop.
 const PAUSE: Duration = Duration::from_millis(50);
-/// The wait before another try after a lock or a merge was in the way.
+/// The wait before another try after a temporary error: a lock or a merge.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Why the work at a visit is over.
+/// The reason why the work at a visit is over.
 enum VisitStop {
     End(VisitEnd),
     Error(ProjectError),
@@ -80,14 +80,14 @@ pub(crate) fn work(
     end
 }
 
-/// Returns the pause before another attempt. One that nobody set ends at a random time in its second half, so that several runners
-/// do not retry at once.
+/// Returns the pause before another attempt. A pause that is not configured ends at a random time in its second half, so that several
+/// runners do not retry at once.
 fn pause_after(bounds: &RunBounds, failed: u32) -> Result<Duration, ProjectError> {
     let pause = bounds.pause(failed);
     Ok(if bounds.is_delay_given { pause } else { pause / 2 + (pause / 2).mul_f64(chance()?) })
 }
 
-/// Releases the claim. A failure is reported, since nobody else can work at the task then.
+/// Releases the claim. A failure is reported, because no other agent can then work at the task.
 fn release_claim(project: &RunnerSetup, assignment: &Assignment, control: RunControl<'_>) {
     let (Assignment { ticket, agent, .. }, begun) = (assignment, Instant::now());
     let give = || release(&project.open()?, ticket, Some(agent), DryRun::No);
@@ -203,7 +203,7 @@ impl<'a> VisitRun<'a> {
         visit_state(&self.workspace(), ticket, agent, self.since)
     }
 
-    /// Sleeps, and returns whether nobody stopped the runner meanwhile.
+    /// Sleeps. Returns true if the runner was not stopped meanwhile.
     fn sleep(&self, time: Duration) -> bool {
         let begun = Instant::now();
         while begun.elapsed() < time {
@@ -215,7 +215,7 @@ impl<'a> VisitRun<'a> {
         true
     }
 
-    /// Repeats an action while a merge or a lock is in the way, until the time to wait is over, and reports that once.
+    /// Repeats an action after temporary errors, until the time to wait is over. Reports that once.
     fn retry<T>(
         &self,
         act: impl Fn(&Workspace) -> Result<T, ProjectError>,
@@ -277,13 +277,13 @@ impl<'a> VisitRun<'a> {
         (self.control.news)(RunEvent::moved(rules, ticket, &from, Some(visit), &file.task, took));
     }
 
-    /// Makes an attempt, and returns what the next one has to know about it.
+    /// Makes an attempt, and returns the facts about it for the next one.
     fn attempt(&self, attempt: &Attempt<'_>) -> Result<EarlierAttempt, VisitStop> {
         self.report_started(attempt);
         let folder = self.runs.begin()?;
         let EndedAttempt { mut record, answer, took } = attempt.make(&folder, self.control)?;
         let pause = note_limit(&self.workspace().paths, attempt.launch, &record)?;
-        // A completion of the agent's own counts before all else.
+        // The agent's own completion has precedence over everything else.
         if let VisitState::Completed(ended) = self.state()? {
             self.note_own_completion(&ended, answer.as_ref(), &mut record, &folder);
             self.report_completed(&ended, took);
@@ -310,14 +310,14 @@ impl<'a> VisitRun<'a> {
         Ok(self.earlier(&record)?)
     }
 
-    /// Returns what the next attempt has to know about an ended one.
+    /// Returns the facts about an ended attempt for the next one.
     fn earlier(&self, record: &RunRecord) -> Result<EarlierAttempt, ProjectError> {
         let how = record.end.as_ref().map_or(RunEnding::Lost, |end| end.how);
         let left = left_behind(&self.workspace(), record.started)?;
         Ok(EarlierAttempt { how, why: record.failure_reason(), left })
     }
 
-    /// Notes the completion that the agent made itself, and reports what contradicts it.
+    /// Notes the completion that the agent made itself, and reports contradictions to it.
     fn note_own_completion(
         &self,
         ended: &CompletedVisit,
@@ -345,7 +345,7 @@ impl<'a> VisitRun<'a> {
         }
     }
 
-    /// Records the completion that an answer became, or why it does not count.
+    /// Records the completion that an answer became, or the reason why it does not count.
     fn note_ruling(
         &self,
         record: &mut RunRecord,
@@ -407,7 +407,7 @@ impl<'a> VisitRun<'a> {
         })
     }
 
-    /// Completes the visit, and returns its outcome. Retries while a merge or a lock is in the way. The inner error says why the
+    /// Completes the visit, and returns its outcome. Retries while a merge or a lock is in the way. The inner error is the reason why the
     /// completion was refused.
     fn complete(
         &self,
@@ -426,7 +426,7 @@ impl<'a> VisitRun<'a> {
                 if kind == RefusalKind::Conflict {
                     return Err(VisitEnd::Overtaken(why).into());
                 }
-                // The next attempt has to know all faults.
+                // The next attempt must know all faults.
                 return Ok(Err(format!("{why}; {fix}")));
             }
             done => done?,
@@ -461,15 +461,15 @@ impl<'a> VisitRun<'a> {
             gate: None,
             agent: self.assignment.agent.clone(),
             content,
-            // An id of the agent's own might have been used already.
+            // An id of the agent's own might already have been used.
             id: run.clone(),
             signature: None,
             facts: Box::default(),
         }
     }
 
-    /// Recovers from a runner that was killed or stopped: ends its program, and submits an answer that it left. Returns what the next
-    /// attempt has to know about that run.
+    /// Recovers from a runner that was killed or stopped: ends its program, and submits an answer that it left. Returns the facts about
+    /// that run for the next attempt.
     fn recover(&self) -> Result<Option<EarlierAttempt>, VisitStop> {
         let (folder, mut record, is_unsubmitted) = match self.runs.latest()? {
             LatestRun::None | LatestRun::Open(_, None) => return Ok(None),
@@ -507,14 +507,14 @@ impl<'a> VisitRun<'a> {
         Ok(Some(self.earlier(&record)?))
     }
 
-    /// Returns the answer that an attempt left in its file. A pass does not count if the end of the program is unknown: half an answer
-    /// looks like a whole one.
+    /// Returns the answer that an attempt left in its file. A pass does not count if the end of the program is unknown: an incomplete
+    /// answer can look complete.
     fn answer_in(
         &self,
         folder: &RunAttempt,
         record: &RunRecord,
     ) -> Result<Option<RunAnswer>, ProjectError> {
-        // An unreadable file is no answer.
+        // An unreadable file is not an answer.
         let Some(file) = folder.read(RunFile::Output, OUTPUT_LIMIT).unwrap_or_default() else {
             return Ok(None);
         };
@@ -523,7 +523,7 @@ impl<'a> VisitRun<'a> {
         let agent = &self.assignment.agent;
         let attempt = Attempt::of(self.project, agent, &open, self.fresh_id()?);
         let Ok(attempt) = attempt else { return Ok(None) };
-        // Secrets that are unknown cannot be masked.
+        // Unknown secrets cannot be masked.
         let Ok(secrets) = secrets(attempt.launch, agent) else { return Ok(None) };
         let status = record.end.as_ref().and_then(|end| end.status);
         let exit = status.map_or(Exit::Unseen, Exit::of);

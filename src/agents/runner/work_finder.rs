@@ -1,4 +1,4 @@
-//! Finds the next work of a runner, and the state of a visit. Both are read anew each time: a runner keeps no state that matters.
+//! Finds the next work of a runner, and the state of a visit. Both are read again each time: a runner keeps no state that matters.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,9 +34,9 @@ pub(crate) struct WorkFinder<'a> {
 /// The result of a search for work.
 pub(crate) enum AvailableWork {
     Work(Assignment),
-    /// Nothing now; for one task, with what waits there.
+    /// There is no work now. For one task, contains what waits there.
     Nothing(Vec<WaitingWork>),
-    /// Only work of programs that pause; the pause that ends first.
+    /// Only programs that pause have work. Contains the pause that ends first.
     Paused(ProgramPause, Vec<WaitingWork>),
     Finished(Status),
 }
@@ -63,7 +63,7 @@ impl<'a> WorkFinder<'a> {
         }
     }
 
-    /// Finds work that one of the agents holds, else work that it may take.
+    /// Finds work that one of the agents holds, otherwise work that it may take.
     fn of_agents(
         &mut self,
         agents: &[AgentId],
@@ -71,7 +71,7 @@ impl<'a> WorkFinder<'a> {
         dry_run: DryRun,
     ) -> Result<AvailableWork, ProjectError> {
         let others: Vec<Ticket> = self.running.iter().chain(self.tried.keys()).cloned().collect();
-        // The agents take turns: the last served one comes last.
+        // The agents take turns: the one that got work last is last.
         let last = agents.iter().position(|agent| Some(agent) == self.served.as_ref());
         let (earlier, later) = agents.split_at(last.map_or(0, |index| index + 1));
         let turn = later.iter().chain(earlier);
@@ -185,26 +185,26 @@ impl<'a> WorkFinder<'a> {
 /// An agent's work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Assignment {
-    /// The visit, or the branch of it.
+    /// The visit, or its branch.
     pub ticket: Ticket,
     pub agent: AgentId,
-    /// Whether this run claimed it: then it releases it if nothing comes of it.
+    /// True if this run claimed the visit: then the run releases it if it fails to complete it.
     pub claimed_here: bool,
 }
 
-/// How the run of a visit ended.
+/// The end of the run of a visit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum VisitEnd {
     Completed,
-    /// All attempts failed, and the visit was completed so; why the last one did.
+    /// All attempts failed, and the visit was completed accordingly. Contains the reason of the last failure.
     GivenUp(String),
-    /// It is no longer this runner's, or another runner works at it; why.
+    /// The visit is no longer this runner's, or another runner works at it. Contains the reason.
     Overtaken(String),
-    /// Something is wrong with the task, or with the files of the visit; what.
+    /// The task or the files of the visit have a fault. Contains its description.
     Broken(String),
-    /// The agent cannot be started, or cannot work; why, and what to do.
+    /// The agent cannot be started, or cannot work. Contains the reason and the fix.
     Unavailable(String),
-    /// Its program is at a usage limit.
+    /// The agent's program is at a usage limit.
     Paused(ProgramPause),
     /// The runner was asked to stop.
     Stopped,
@@ -213,9 +213,9 @@ pub(crate) enum VisitEnd {
 /// The state of a visit.
 pub(crate) enum VisitState {
     Open(Box<RunnableVisit>),
-    /// The agent has completed it.
+    /// The agent has completed the visit.
     Completed(Box<CompletedVisit>),
-    /// It is no longer the agent's; why.
+    /// The visit is no longer the agent's. Contains the reason.
     Gone(String),
 }
 
@@ -253,7 +253,7 @@ pub(crate) fn visit_state(
     let task = &view.file.task;
     let is_this = |visit: &&Visit| visit.branch == ticket.branch;
     if let Some(visit) = task.history.iter().skip(since).find(is_this).cloned() {
-        // The entry of a time limit names the holder as well: only a completion is the agent's.
+        // The entry of a time limit also names the holder: only an entry with a completion is the agent's.
         return Ok(if visit.agent.as_ref() == Some(agent) && visit.completion.is_some() {
             VisitState::Completed(Box::new(CompletedVisit { visit, file: view.file, in_force }))
         } else {

@@ -31,7 +31,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// The time between two searches for work while programs pause.
 const PAUSED_SEARCH: Duration = Duration::from_mins(1);
 
-/// Works until nothing is left, or `stop` is set.
+/// Works until no work is left, or `stop` is set.
 pub fn work(
     project: &RunnerSetup,
     wish: &RunTarget,
@@ -69,7 +69,7 @@ pub fn work(
             pause,
         };
         let end = run.run(scope, &sender, audience);
-        // After an error, the agents at work are stopped too.
+        // After an error, the agents at work are stopped, too.
         stop.fetch_or(end.is_err(), Ordering::Relaxed);
         let mut outcome = Ok(());
         while !run.finder.running.is_empty() {
@@ -111,7 +111,7 @@ struct RunLoop<'a> {
 }
 
 impl<'a> RunLoop<'a> {
-    /// Starts agents until nothing is left, or the runner has to stop.
+    /// Starts agents until no work is left, or the runner must stop.
     fn run<'s>(
         &mut self,
         scope: &'s Scope<'s, 'a>,
@@ -122,7 +122,7 @@ impl<'a> RunLoop<'a> {
         let mut looked: Option<Instant> = None;
         // The time of the last temporary error, and the pause before the next try.
         let mut obstacle: Option<(Instant, Duration)> = None;
-        // The time of the first one, and what is needed.
+        // The time of the first error that only a person can end, and that error.
         let mut hindered: Option<(Instant, ProjectError)> = None;
         loop {
             let mut found = AvailableWork::Nothing(Vec::new());
@@ -140,7 +140,7 @@ impl<'a> RunLoop<'a> {
                         (found, obstacle, hindered) = (other, None, None);
                         break;
                     }
-                    // After a temporary error, running agents go on.
+                    // After a temporary error, running agents continue.
                     Err(error) if error.passes() => {
                         if self.reported.insert(error.problem()) {
                             audience.hear(&RunEvent::Obstacle(error.problem()));
@@ -189,9 +189,9 @@ impl<'a> RunLoop<'a> {
                     (self.visits, self.begun) = (self.visits + 1, self.begun + 1);
                 }
                 PeopleAnswer::Overtaken => {}
-                // The person who was asked stops the runner.
+                // The person who was asked has stopped the runner.
                 PeopleAnswer::None if is_stopped() => {}
-                // A person who does not answer now is not asked again and again.
+                // A person who does not answer now is not asked repeatedly.
                 PeopleAnswer::None
                     if let Some(pause) = pause
                         && waits.iter().all(|wait| wait.why != WaitReason::People) =>
@@ -257,7 +257,7 @@ impl<'a> RunLoop<'a> {
         });
     }
 
-    /// Handles one message of a worker, if one comes soon. Fails if a visit ended with an error that concerns more than its task.
+    /// Handles one message of a worker, if one arrives soon. Fails if a visit ended with an error that concerns more than its task.
     fn hear(&mut self, audience: &mut dyn Audience) -> Result<(), ProjectError> {
         let (Assignment { ticket, agent, .. }, end) = match self.messages.recv_timeout(TICK) {
             Ok(WorkerMessage::RunEvent(news)) => {
@@ -283,7 +283,7 @@ impl<'a> RunLoop<'a> {
                 if is_broken {
                     self.left.push((ticket.clone(), why.clone()));
                 }
-                // For one task, the result has the reason.
+                // For one task, the result contains the reason.
                 if let RunTarget::Agents { .. } = self.finder.wish {
                     audience.hear(&RunEvent::remark(&ticket, why.clone()));
                 }
@@ -306,9 +306,9 @@ impl<'a> RunLoop<'a> {
     }
 }
 
-/// How often the audience gets a tick while nothing happens.
+/// The interval of the audience's ticks while nothing happens.
 pub(crate) const TICK: Duration = Duration::from_millis(100);
-/// How often an action is retried, and new work is searched during other work.
+/// The interval at which an action is retried, and new work is searched for during other work.
 pub(crate) const SEARCH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The result of asking people.
@@ -320,7 +320,7 @@ enum PeopleAnswer {
     None,
 }
 
-/// Returns whether only a person can end a temporary error.
+/// Returns true if only a person can end a temporary error.
 fn needs_person(error: &ProjectError) -> bool {
     let passing = ["offline", "unsettled", "git_locked"];
     matches!(error, ProjectError::NotConfirmed { code, .. } if !passing.contains(code))

@@ -1,4 +1,4 @@
-//! What a person does at a board. Each act is the operation that the command of that name calls.
+//! The acts of a person at a board. Each act is the operation that the command of that name calls.
 
 use crate::dispatch::claim::assign;
 use crate::dispatch::next::claim_named;
@@ -16,7 +16,7 @@ use crate::tasks::edit::{Comment, EditedFields, comment, edit_fields};
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::view::task_view::gates_passed;
 
-/// What a person does.
+/// An act of a person at a board.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum BoardAct {
     Complete(Box<CompletionForm>),
@@ -25,7 +25,7 @@ pub(crate) enum BoardAct {
     On(Ticket, TicketAct),
 }
 
-/// What a person does to a task but saying how the work went.
+/// An act of a person on a task, except a completion.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum TicketAct {
     Claim,
@@ -39,7 +39,7 @@ pub(crate) enum TicketAct {
     Override { to: GateId, reason: String },
 }
 
-/// What a completion says.
+/// The content of a completion, as a person fills it in.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct CompletionForm {
     /// The visit that the person saw: if it has ended, nothing happens.
@@ -48,22 +48,22 @@ pub(crate) struct CompletionForm {
     pub summary: String,
     pub blockers: Vec<String>,
     pub outputs: Map,
-    /// What makes it count once, however often it is sent.
+    /// The id that makes the completion count once, however often it is sent.
     pub id: CompletionId,
-    /// Made by a passkey in the browser; without one, it is signed here where that is required.
+    /// The signature by a passkey in the browser. `None` if the completion is to be signed here, where that is required.
     pub signature: Option<SshSignature>,
 }
 
-/// What was done.
+/// The result of an act.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Done {
     pub task: TaskId,
-    /// What happened, in a sentence.
+    /// The result in a sentence.
     pub sentence: String,
 }
 
-/// Does it in the name of the person, whom org.yaml has to have. Without a way of signing, a completion that needs a signature has to
-/// bring it.
+/// Carries out the act in the name of the person, who must be in org.yaml. Without `signing`, a completion that needs a
+/// signature must already have one.
 pub(crate) fn perform(
     workspace: &Workspace,
     act: &BoardAct,
@@ -115,7 +115,7 @@ fn perform_on(
 }
 
 impl CompletionForm {
-    /// Returns it as a completion of the person.
+    /// Returns the form as a completion of the person.
     pub(crate) fn by(&self, you: &AgentId) -> Completion {
         Completion {
             ticket: self.ticket.clone(),

@@ -1,4 +1,4 @@
-//! What happened lately in a project: the visits that ended last.
+//! The latest activity of a project: the visits that ended last.
 
 use serde::Serialize;
 
@@ -21,7 +21,7 @@ pub(crate) struct ActivityEntry {
     pub seconds: u64,
 }
 
-/// Returns the visits that ended last, the latest first, at most that many.
+/// Returns at most `most` visits: those that ended last, the latest first.
 pub(crate) fn latest(listing: &Listing, most: usize) -> Vec<ActivityEntry> {
     let tasks = listing.tasks.iter().map(|(task, _)| task);
     let mut ended: Vec<_> = tasks

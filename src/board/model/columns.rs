@@ -23,15 +23,15 @@ pub(crate) struct BoardView {
     pub project: Option<String>,
     /// The time that ages count to.
     pub at: Timestamp,
-    /// Who looks, if that is known.
+    /// The reader, if known.
     pub you: Option<AgentId>,
     /// The workflows that have tasks, or may have some; in the order of the rules.
     pub lanes: Vec<BoardLane>,
-    /// Where the reader may decide now, the oldest first.
+    /// The visits about which the reader may decide now, the oldest first.
     pub waiting_for_you: Vec<Ticket>,
     /// Files that cannot be read as tasks.
     pub unreadable: Vec<UnreadableFile>,
-    /// The programs that pause at their usage limits, each in a sentence.
+    /// The programs that pause at their usage limits, one sentence for each.
     pub paused: Vec<String>,
 }
 
@@ -48,32 +48,32 @@ pub(crate) struct BoardLane {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct BoardColumn {
     pub place: Place,
-    /// Whose work it is: the gate's role, or those of its branches.
+    /// The roles that the work belongs to: the gate's role, or those of its branches.
     pub roles: Vec<RoleId>,
-    /// The branches, where the gate is a fork.
+    /// The branches if the gate is a fork.
     pub branches: Vec<GateId>,
-    /// Whether only people may complete it.
+    /// True if only people may complete the gate.
     pub human: bool,
-    /// How many tasks the agents of its roles can hold in total; `None` if there is no limit.
+    /// The number of tasks that the agents of the roles can hold in total; `None` if there is no limit.
     pub capacity: Option<u32>,
     /// The most urgent first; in the last column, the last changed first.
     pub cards: Vec<Card>,
 }
 
-/// Where in a workflow a column is.
+/// The place of a column in a workflow.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Place {
-    /// Files that people made and nobody has taken up.
+    /// Files that people created and no one has taken up.
     New,
     Gate(GateId),
-    /// At a gate that the rules do not have any more.
+    /// Tasks at a gate that the rules no longer have.
     Stranded,
-    /// Finished lately.
+    /// Recently finished tasks.
     Finished,
 }
 
 impl Place {
-    /// Returns its name: a gate's id, or a word that no gate has as its id.
+    /// Returns the name of the place: a gate's id, or a word that is never a gate's id.
     pub(crate) fn name(&self) -> &str {
         match self {
             Self::New => "(new)",
@@ -103,37 +103,37 @@ pub(crate) struct Card {
     pub title: String,
     pub workflow: WorkflowName,
     pub gate: Option<GateId>,
-    /// The word that lists show for where it stands.
+    /// The task's state, as the word that lists show.
     pub state: &'static str,
     pub held: bool,
     pub priority: Priority,
     pub roles: Vec<RoleId>,
     pub agents: Vec<AgentId>,
-    /// Since when it is at its gate; of a finished task, since when it is finished.
+    /// The time since which the task is at its gate, or finished.
     pub since: Timestamp,
     pub due: Option<Due>,
     pub overdue: bool,
-    /// The role that it was escalated to.
+    /// The role that the task was escalated to.
     pub escalated: Option<RoleId>,
     pub waiting_for: Vec<TaskId>,
     pub blockers: Vec<String>,
-    /// How often it was sent back.
+    /// The number of times that the task was sent back.
     pub rejections: usize,
     pub checklist: Option<DoneCount>,
     pub children: Option<DoneCount>,
     pub branches: Vec<BranchCard>,
     pub milestone: Option<String>,
     pub tags: Vec<String>,
-    /// Whether the reader holds it, or may take it.
+    /// True if the reader holds the task or may take it.
     pub mine: bool,
-    /// Whether the reader may decide about it now.
+    /// True if the reader may decide about the task now.
     pub waits_for_you: bool,
-    /// The state of its file: a change of it may show elsewhere than on the card.
+    /// The state of the task's file: a change to the file may show elsewhere than on the card.
     #[serde(skip)]
     pub file: FileStat,
 }
 
-/// How many of something are done.
+/// A count of the items that are done, and of all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(crate) struct DoneCount {
     pub done: usize,
@@ -169,10 +169,10 @@ pub(crate) struct UnreadableFile {
     pub reason: String,
 }
 
-/// What a board is made of.
+/// The data that a board is made from.
 pub(crate) struct BoardSource<'a> {
     pub rules: &'a Rules,
-    /// The active tasks, and those that were finished lately, with what they wait for.
+    /// The active tasks, the recently finished ones, and those that they wait for.
     pub listing: &'a Listing,
     pub waiting: &'a [WaitingDecision],
     pub you: Option<&'a AgentId>,
@@ -232,7 +232,7 @@ impl UnreadableFile {
     }
 }
 
-/// Returns the columns of a workflow, without cards. Gates at which nobody works have none: no task stays there.
+/// Returns the columns of a workflow, without cards. A gate without roles has no column: no task stays there.
 fn lane(rules: &Rules, workflow: &Workflow) -> BoardLane {
     let gates = workflow.gates.iter().filter(|gate| !gate.roles().is_empty());
     let mut columns: Vec<BoardColumn> = gates.map(|gate| gate_column(rules, gate)).collect();
@@ -256,7 +256,7 @@ fn gate_column(rules: &Rules, gate: &Gate) -> BoardColumn {
     }
 }
 
-/// Returns how many tasks the agents of these roles can hold together.
+/// Returns the number of tasks that the agents of these roles can hold together.
 fn capacity(rules: &Rules, roles: &[RoleId]) -> Option<u32> {
     let roles = roles.iter().filter_map(|role| rules.org.role(role));
     let agents: HashSet<&AgentId> = roles.flat_map(|role| &role.agents).collect();
@@ -272,7 +272,7 @@ impl BoardColumn {
     }
 }
 
-/// Returns where a task is shown.
+/// Returns the place where a task is shown.
 pub(super) fn place_of(rules: &Rules, task: &TaskSummary) -> Place {
     match task.current_gate() {
         _ if task.is_new => Place::New,
@@ -284,7 +284,7 @@ pub(super) fn place_of(rules: &Rules, task: &TaskSummary) -> Place {
     }
 }
 
-/// Returns the lane of a workflow. One that the rules do not have any more comes last.
+/// Returns the lane of a workflow. A workflow that the rules no longer have comes last.
 fn lane_for<'l>(lanes: &'l mut Vec<BoardLane>, workflow: &WorkflowName) -> &'l mut BoardLane {
     let at = lanes.iter().position(|lane| lane.workflow == *workflow).unwrap_or_else(|| {
         let columns = vec![BoardColumn::at(Place::Finished)];
@@ -294,7 +294,7 @@ fn lane_for<'l>(lanes: &'l mut Vec<BoardLane>, workflow: &WorkflowName) -> &'l m
     &mut lanes[at]
 }
 
-/// Returns the column of a place. New tasks come before the gates, stranded ones behind them.
+/// Returns the column of a place. New tasks come before the gates, stranded ones after them.
 fn column_for<'l>(lane: &'l mut BoardLane, place: &Place) -> &'l mut BoardColumn {
     let at = lane.columns.iter().position(|own| own.place == *place).unwrap_or_else(|| {
         let at = match place {
@@ -309,7 +309,7 @@ fn column_for<'l>(lane: &'l mut BoardLane, place: &Place) -> &'l mut BoardColumn
     &mut lane.columns[at]
 }
 
-/// Returns how far the children of each task are, as far as they are listed.
+/// Returns the progress of each task's children, as far as they are listed.
 fn children_of(listing: &Listing) -> HashMap<&TaskId, ChildProgress> {
     let mut children: HashMap<&TaskId, ChildProgress> = HashMap::new();
     for (task, _) in &listing.tasks {

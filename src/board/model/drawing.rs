@@ -1,10 +1,10 @@
-//! What all drawings of a workflow share: the words of its routes, and columns for lines that do not meet.
+//! The parts that all drawings of a workflow share: the words of its routes, and columns for lines that must not meet.
 
 use crate::domain::{Destination, Exhausted, Fork, Gate, JoinStrategy, Outcome, Repeat, Workflow};
 use crate::files::printable::one_line;
 use crate::rules::{Edge, EdgeKind};
 
-/// Returns what a route says: the outcomes that take it, and how often.
+/// Returns the label of a route: the outcomes that take it, and how often.
 pub(crate) fn edge_label(workflow: &Workflow, edge: &Edge) -> String {
     let outcomes = edge.outcomes.iter().map(Outcome::as_str).collect::<Vec<_>>().join(" / ");
     match edge.way {
@@ -32,13 +32,13 @@ pub(crate) fn edge_label(workflow: &Workflow, edge: &Edge) -> String {
     }
 }
 
-/// Returns how long a workflow is repeated.
+/// Returns the condition and the limit of a repeated workflow, in words.
 pub(crate) fn rounds(Repeat { until, max, on_exhausted }: &Repeat) -> String {
     let then = exhausted(on_exhausted);
     format!("again until {}; {max} rounds at most, then {then}", one_line(until))
 }
 
-/// Returns what a fork waits for.
+/// Returns the condition of a fork's join, in words.
 pub(crate) fn joining(fork: &Fork) -> String {
     let how = match fork.join {
         JoinStrategy::All => "all of them pass",
@@ -53,7 +53,7 @@ pub(crate) fn times(number: u32) -> String {
     if number == 1 { "once".to_owned() } else { format!("{number} times") }
 }
 
-/// Returns what becomes of a task that was sent back too often.
+/// Returns the fate of a task that was sent back too often, in words.
 pub(crate) fn exhausted(then: &Exhausted) -> String {
     match then {
         Exhausted::Block => "waits for a person".to_owned(),
@@ -62,7 +62,7 @@ pub(crate) fn exhausted(then: &Exhausted) -> String {
     }
 }
 
-/// Returns a column for each span of rows, the innermost 0. Short spans go inside; spans that do not meet share a column.
+/// Returns a column for each span of rows; 0 is the innermost. Short spans are inside; spans that do not meet share a column.
 pub(crate) fn columns_of(spans: &[(usize, usize)]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..spans.len()).collect();
     order.sort_by_key(|at| (spans[*at].1 - spans[*at].0, spans[*at].0));

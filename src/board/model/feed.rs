@@ -1,4 +1,4 @@
-//! A thread that keeps a board up to date, and hands each new state on.
+//! A thread that keeps a board up to date and passes on each new state.
 
 use std::io;
 use std::sync::Arc;
@@ -13,19 +13,18 @@ use crate::files::diagnostic::Diagnostic;
 use crate::project::error::ProjectError;
 use crate::project::workspace::WorkspaceOpener;
 
-/// After this long without a change the board is made again: ages grow, and due dates pass.
+/// The time without a change after which the board is made again: ages grow, and due dates pass.
 const STALE: Duration = Duration::from_secs(20);
 
-/// What a feed tells of its project.
+/// A report of a feed about its project.
 #[derive(Debug, Clone)]
 pub(crate) enum BoardNews {
     Board(Arc<BoardView>),
-    /// The project cannot be read now; the last board is what is known.
+    /// The reason why the project cannot be read now; the last board remains valid.
     Trouble(String),
 }
 
-/// Starts to follow a project. `changes` says what changed; when it ends, so does the feed. `tell` returns whether anybody still
-/// listens.
+/// Starts to follow a project. The feed ends when `changes` ends, or when `tell` returns false because the receiver is gone.
 pub(crate) fn follow(
     opener: WorkspaceOpener,
     named: Option<AgentId>,
@@ -55,7 +54,7 @@ pub(crate) fn follow(
     })
 }
 
-/// Says what is wrong, with the place of the first fault.
+/// Returns a description of an error, with the place of the first fault.
 fn trouble(error: &ProjectError) -> String {
     match error {
         ProjectError::InvalidRules(faults) if !faults.is_empty() => {

@@ -21,9 +21,9 @@ use crate::rules::Rules;
 use crate::tasks::headers::listing::{ListScope, read_all};
 use crate::tasks::headers::summary::{TaskSummary, time};
 
-/// The most days that are counted, today among them.
+/// The largest number of days counted, including today.
 const MOST_DAYS: i32 = 90;
-/// The fewest: a young project has a picture, too.
+/// The smallest number of days counted: a young project has a chart, too.
 const FEWEST_DAYS: i32 = 7;
 
 /// The figures of a project for its last days.
@@ -36,50 +36,50 @@ pub(crate) struct ProjectFigures {
     pub days: Vec<Date>,
     pub from: Timestamp,
     pub until: Timestamp,
-    /// The workflows that had tasks in this time, in the order of the rules; those that the rules no longer have come last.
+    /// The workflows that had tasks in this time, in the order of the rules; those that the rules no longer have are last.
     pub flows: Vec<WorkflowFlow>,
-    /// The tasks that were completed in this time, in this order, and how long they took.
+    /// The tasks that were completed in this time, in this order, with their durations.
     pub cycle_times: Vec<CycleTime>,
     pub cycle_spread: Option<Spread>,
-    /// Seven days each, the last of which end now.
+    /// Periods of seven days, the last of which ends now.
     pub weeks: Vec<Week>,
-    /// How long tasks stay at the gates; as `aof stats` counts it.
+    /// The time that tasks stay at the gates, counted as in `aof stats`.
     pub gates: Vec<GateStats>,
-    /// How many files could not be counted.
+    /// The number of files that could not be counted.
     pub unreadable: usize,
-    /// Whose days these are.
+    /// The time zone of the days.
     #[serde(skip)]
     pub zone: TimeZone,
 }
 
-/// How many tasks stood where, day by day.
+/// The number of tasks at each place, day by day.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct WorkflowFlow {
     pub workflow: WorkflowName,
-    /// From new tasks, through the gates in order, to those that were finished in this time.
+    /// The places: new tasks, then the gates in order, then the tasks that were finished in this time.
     pub bands: Vec<FlowBand>,
 }
 
-/// How many tasks stood at one place.
+/// The number of tasks at one place.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct FlowBand {
     pub place: Place,
-    /// At the end of each day; of today, until now.
+    /// The number at the end of each day; for today, now.
     pub counts: Vec<u64>,
 }
 
-/// How long one task took, from when it came to its first gate.
+/// The time that one task took, from its arrival at the first gate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct CycleTime {
     pub id: TaskId,
     pub title: String,
-    /// In seconds since 1970.
+    /// The time of completion, in seconds since 1970.
     #[serde(serialize_with = "time_text")]
     pub completed: i64,
     pub seconds: u64,
 }
 
-/// Reads the tasks of a project, also those in the archive, and returns its figures until now.
+/// Reads all tasks of a project, including the archive, and returns its figures until now.
 pub(crate) fn project_figures(workspace: &Workspace) -> Result<ProjectFigures, ProjectError> {
     let in_force = workspace.rules()?;
     let listing = read_all(workspace, &in_force, ListScope::All);
@@ -115,7 +115,7 @@ pub(crate) fn figures_of(tasks: &[&TaskSummary], rules: &Rules, now: Timestamp) 
 struct Days {
     from: Timestamp,
     dates: Vec<Date>,
-    /// When each day ends. Today never does: by another machine's clock, some of it may be in the future.
+    /// The end of each day. Today never ends: by another machine's clock, some of it may be in the future.
     ends: Vec<i64>,
 }
 
@@ -134,7 +134,7 @@ impl Days {
         Self { from: midnight(dates[0]), dates, ends }
     }
 
-    /// Returns the first day at whose end that has happened.
+    /// Returns the index of the first day whose end is after a time.
     fn index(&self, time: i64) -> usize {
         self.ends.partition_point(|end| *end <= time)
     }
@@ -169,7 +169,7 @@ impl WorkflowFlow {
         Self { workflow: workflow.clone(), bands: places.map(band).collect() }
     }
 
-    /// Counts a task at the end of each day where it was then. What was finished before these days is not counted.
+    /// Counts a task at its place at the end of each day. A task that was finished before these days is not counted.
     fn add(&mut self, moves: &[(i64, Place)], days: &Days) {
         let begin = days.from.as_second();
         for (at, (time, place)) in moves.iter().enumerate() {
@@ -182,7 +182,7 @@ impl WorkflowFlow {
     }
 }
 
-/// Returns where a task went, and when, in order. A gate that the rules do not have any more is one place with all such gates.
+/// Returns the places and times of a task's moves, in order. All gates that the rules no longer have are one place.
 fn moves(task: &TaskSummary, rules: &Rules) -> Vec<(i64, Place)> {
     let workflow = rules.workflow_of(task);
     let at_gate = |name: &str| {
@@ -193,7 +193,7 @@ fn moves(task: &TaskSummary, rules: &Rules) -> Vec<(i64, Place)> {
     let mut ended = start(task);
     let mut moves = vec![(ended, Place::New)];
     for visit in task.visits.iter() {
-        // The entry of who reopens a task is no visit: the task was finished since the one before.
+        // The entry of a reopening is not a visit: the task has been finished since the entry before.
         moves.push(if took_time(visit) {
             (visit.entered, at_gate(gate_of(visit)))
         } else {
@@ -203,7 +203,7 @@ fn moves(task: &TaskSummary, rules: &Rules) -> Vec<(i64, Place)> {
     }
     let since = if task.is_finished() { last_end(task) } else { task.entered().unwrap_or(ended) };
     moves.push((since, place_of(rules, task)));
-    // The clocks of different machines differ: nothing happens before what came before it.
+    // The clocks of different machines differ: no move may be earlier than the one before it.
     let mut latest = i64::MIN;
     for (time, _) in &mut moves {
         latest = latest.max(*time);

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::columns::Card;
 use crate::domain::{composed, nearest};
 
-/// What a board shows only.
+/// The condition on the cards that a board shows.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct CardFilter {
     terms: Vec<Term>,
@@ -58,7 +58,7 @@ const TRAITS: [(&str, Trait); 6] = [
     ("held", Trait::Held),
 ];
 
-/// A filter that says nothing.
+/// A word of a filter that has no meaning.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FilterFault {
     word: String,
@@ -78,7 +78,7 @@ impl fmt::Display for FilterFault {
 impl FromStr for CardFilter {
     type Err = FilterFault;
 
-    /// Reads a filter, as in `login role:backend is:overdue`. A colon within quotes, or behind anything but a key, is text.
+    /// Parses a filter, as in `login role:backend is:overdue`. A colon within quotes, or after anything but a key, is text.
     fn from_str(text: &str) -> Result<Self, FilterFault> {
         let terms = words(text).into_iter().map(|word| word.parse()).collect::<Result<_, _>>()?;
         Ok(Self { terms })
@@ -124,12 +124,12 @@ fn words(text: &str) -> Vec<String> {
 }
 
 impl CardFilter {
-    /// Returns whether everything is shown.
+    /// Returns true if the filter shows all cards.
     pub(crate) fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
 
-    /// Returns whether a card is shown.
+    /// Returns true if the filter shows a card.
     pub(crate) fn wants(&self, card: &Card) -> bool {
         self.terms.iter().all(|term| term.fits(card))
     }

@@ -1,4 +1,4 @@
-//! A board that follows the project's files: one change costs the files that changed.
+//! A board that follows the project's files: a change costs as much as the files that changed.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
@@ -16,15 +16,15 @@ use crate::tasks::headers::dependencies::Dependencies;
 use crate::tasks::headers::listing::{ListScope, Listing, read_all, read_summary};
 use crate::tasks::view::waiting::{WaitingDecision, decisions_at, may_wait};
 
-/// Where more files changed, all are looked at: that costs less than to find each in the list.
+/// The number of changed files above which all files are read: that costs less than finding each in the list.
 const FEW: usize = 64;
 
-/// What may have changed since a board was made.
+/// A possible change since a board was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum BoardChange {
     /// These task files.
     Tasks(BTreeSet<PathBuf>),
-    /// Anything: the rules, the branch, or events were lost.
+    /// Anything: the rules or the branch changed, or events were lost.
     Anything,
 }
 
@@ -44,23 +44,23 @@ impl BoardChange {
 /// A project whose board is kept up to date.
 pub(crate) struct LiveBoard {
     workspace: Workspace,
-    /// Who looks, where that is not git's user.
+    /// The reader if it is not git's user.
     named: Option<AgentId>,
     in_force: InForce,
     listing: Listing,
-    /// Where the reader may decide, by task, with the state of the file that says so.
+    /// The decisions that wait for the reader, by task, with the state of the file that they were read from.
     decisions: HashMap<TaskId, (FileStat, Vec<WaitingDecision>)>,
 }
 
 impl LiveBoard {
-    /// Reads a project. The reader is the named agent, else git's user.
+    /// Reads a project. The reader is the named agent, otherwise git's user.
     pub(crate) fn open(workspace: Workspace, named: Option<AgentId>) -> Result<Self, ProjectError> {
         let in_force = workspace.rules()?;
         let listing = read_all(&workspace, &in_force, ListScope::Recent);
         Ok(Self { workspace, named, in_force, listing, decisions: HashMap::new() })
     }
 
-    /// Reads what changed.
+    /// Reads again what changed.
     pub(crate) fn refresh(&mut self, change: &BoardChange) -> Result<(), ProjectError> {
         let in_force = self.workspace.rules()?;
         let (now, before) = (&in_force.rules, &self.in_force.rules);
@@ -82,8 +82,8 @@ impl LiveBoard {
         Ok(())
     }
 
-    /// Reads one file again. Returns whether that was enough: a file that is no task, or that another file contradicts, needs a
-    /// look at all of them.
+    /// Reads one file again. Returns false if that is not enough: for a file that is not a task, or that another file contradicts, all
+    /// files must be read.
     fn read(&mut self, file: &std::path::Path) -> bool {
         let paths = &self.workspace.paths;
         let Some(path) = paths.relative_joined(file) else { return false };
@@ -117,7 +117,7 @@ impl LiveBoard {
         }
     }
 
-    /// Returns the board as the files were at the last look.
+    /// Returns the board of the files as they were last read.
     pub(crate) fn board(&mut self) -> Arc<BoardView> {
         let Self { workspace, named, in_force, listing, decisions } = self;
         let dependencies = Dependencies::of(workspace, in_force, listing);

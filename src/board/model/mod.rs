@@ -1,4 +1,4 @@
-//! What the boards show: columns and cards of a project, kept up to date with its files.
+//! The view model of the boards: columns and cards of a project, kept up to date with its files.
 
 pub(crate) mod act;
 pub(crate) mod activity;

@@ -1,4 +1,4 @@
-//! One task at length: its text, its history, why it is where it is, and what may be said of it.
+//! One task in full: its text, its history, the reasons for its state, and the outcomes that are possible.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -18,46 +18,46 @@ use crate::tasks::view::task_view::show;
 use crate::tasks::view::why::{OutcomeEffect, OutcomePreview, why};
 use crate::tasks::view::work_diff::{TaskCommit, WorkDiff, task_commits, work_diff};
 
-/// A task at length.
+/// A task in full.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TaskDetails {
     pub id: TaskId,
     pub title: String,
     pub path: String,
-    /// The task as a whole, as the reader saw it.
+    /// The ticket of the task as a whole, as the reader saw it.
     pub ticket: Ticket,
     pub workflow: WorkflowName,
     pub status: Status,
     pub held: bool,
-    /// Who works on it now.
+    /// The agents that work on the task now.
     pub agents: Vec<AgentId>,
-    /// The gate that it stands at.
+    /// The gate that the task is at.
     pub gate: Option<GateId>,
-    /// The gates of its workflow, in order.
+    /// The gates of the task's workflow, in order.
     pub gates: Vec<GateId>,
-    /// Why the file is frozen; the page shows what HEAD has then.
+    /// The reason why the file is frozen; the page then shows HEAD's version.
     pub frozen: Option<String>,
     /// The frontmatter, without the history.
     pub frontmatter: Map,
     /// The body, as Markdown.
     pub body: String,
-    /// What brought the task to its state, and what it waits for.
+    /// The reasons for the task's state, and what it waits for.
     pub reasons: Vec<String>,
-    /// Where somebody may say something now.
+    /// The places where someone may complete a visit now.
     pub openings: Vec<OpeningPage>,
     /// The visits that have ended, the oldest first.
     pub timeline: Vec<TimelineEntry>,
 }
 
-/// A gate, or a branch, where somebody may say something now.
+/// A gate or a branch where someone may complete the visit now.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct OpeningPage {
     pub ticket: Ticket,
     pub station: String,
     pub role: RoleId,
-    /// Who may: the holder alone where there is one.
+    /// The agents that may: only the holder if there is one.
     pub agents: Vec<AgentId>,
     pub human: bool,
     pub blocked: bool,
@@ -66,22 +66,22 @@ pub(crate) struct OpeningPage {
     pub choices: Vec<OutcomeChoice>,
 }
 
-/// An outcome that may be said, and where it leads.
+/// An outcome that may be chosen, and the place that it leads to.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct OutcomeChoice {
     pub outcome: String,
-    /// What it means.
+    /// The meaning of the outcome, in words.
     pub meaning: String,
-    /// The place that it leads to; nothing where the task stays.
+    /// The place that the outcome leads to; `None` if the task stays.
     pub to: Option<String>,
-    /// Whether it needs blockers.
+    /// True if the outcome needs blockers.
     pub needs_blockers: bool,
-    /// Whether it sends the work back: then the blockers are what is to be fixed.
+    /// True if the outcome sends the work back: then the blockers name what to fix.
     pub rejects: bool,
-    /// Whether it is the usual word of whoever judges: then a summary need not be typed.
+    /// True if the outcome is the usual approval of a judge: then a summary may be left out.
     pub approves: bool,
-    /// The values that the gate asks for with it.
+    /// The values that the gate asks for with the outcome.
     pub outputs: Vec<OutputField>,
 }
 
@@ -91,7 +91,7 @@ pub(crate) struct OutcomeChoice {
 pub(crate) struct OutputField {
     pub name: String,
     pub required: bool,
-    /// What it is, in words.
+    /// The expected form of the value, in words.
     pub form: String,
     pub description: Option<String>,
     pub default: Option<Value>,
@@ -109,14 +109,14 @@ pub(crate) struct TimelineEntry {
     pub exited: Timestamp,
     pub seconds: u64,
     pub outcome: String,
-    /// Where the task went.
+    /// The place that the task moved to.
     pub to: Option<String>,
     pub summary: String,
     pub blockers: Vec<String>,
     pub notes: Option<String>,
 }
 
-/// Returns a task at length.
+/// Returns a task in full.
 pub(crate) fn task_page(workspace: &Workspace, id: &TaskId) -> Result<TaskDetails, ProjectError> {
     let (view, in_force) = show(workspace, id)?;
     let (explanation, _) = why(workspace, id)?;
@@ -146,13 +146,13 @@ pub(crate) fn task_page(workspace: &Workspace, id: &TaskId) -> Result<TaskDetail
     })
 }
 
-/// Returns what changed outside `tasks/` since a task was created. Fails with a sentence.
+/// Returns the changes outside `tasks/` since a task was created. Fails with a sentence.
 pub(crate) fn task_diff(workspace: &Workspace, id: &TaskId) -> Result<WorkDiff, String> {
     let (view, _) = show(workspace, id).map_err(|error| error.to_string())?;
     work_diff(workspace.paths.root(), &view.path)
 }
 
-/// Returns the commits of a task, each with what it changed in the task's file. Fails with a sentence.
+/// Returns the commits of a task, each with its change to the task's file. Fails with a sentence.
 pub(crate) fn task_log(workspace: &Workspace, id: &TaskId) -> Result<Vec<TaskCommit>, String> {
     let (view, _) = show(workspace, id).map_err(|error| error.to_string())?;
     task_commits(workspace.paths.root(), &view.path)
@@ -170,7 +170,7 @@ fn opening_pages(
         let outcomes: Vec<Outcome> =
             previews.iter().filter(own).map(|preview| preview.outcome.clone()).collect();
         let rejected = rejecting(&outcomes);
-        // At a gate without a decision, the agent has to say what was done.
+        // At a gate without a decision, the agent must report what was done.
         let is_judged = |outcome: &Outcome| {
             rejected.is_some() || *outcome != Outcome::Complete || opening.people_only
         };
@@ -222,7 +222,7 @@ impl OutputField {
         }
     }
 
-    /// Returns the value that a typed text stands for. A text that does not fit stays a text, for the rules to say so.
+    /// Returns the value that a typed text stands for. A text that does not fit stays a text, so that the rules refuse it.
     pub(crate) fn value(&self, text: &str) -> Value {
         match &self.input {
             FieldInput::Text => text.into(),

@@ -34,7 +34,7 @@ agents:
   human-ada: {}
 ";
 
-/// Frontmatter of a task: at a gate, or what else is given.
+/// Frontmatter of tasks in different states.
 const TASKS: [(&str, &str); 7] = [
     (
         "AOF-aaa",

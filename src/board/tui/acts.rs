@@ -1,4 +1,4 @@
-//! From a key to a form: what may be said of a task here, and by whom.
+//! From a key to a form: the outcomes that are possible for a task, and the people who may choose them.
 
 use super::detail::choice_text;
 use super::form::{FieldKind, FormPurpose, TuiForm};
@@ -8,17 +8,17 @@ use crate::board::model::page::{OpeningPage, OutcomeChoice, TaskDetails};
 use crate::domain::{AgentId, Outcome, Ticket, approving, rejecting};
 use crate::files::printable::one_line;
 
-/// What a key for an act leads to.
+/// The effect of a key that begins an act.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ActStart {
     Form(Box<TuiForm>),
-    /// There are several ways: the person chooses one.
+    /// Several forms are possible: the person chooses one.
     Menu(Vec<TuiForm>),
-    /// Why it is not possible.
+    /// The reason why the act is not possible.
     Not(String),
 }
 
-/// Returns how an act begins that completes a visit. `seen` is the ticket that the person saw on the board.
+/// Returns the start of an act that completes a visit. `seen` is the ticket that the person saw on the board.
 pub(super) fn begin(
     command: KeyCommand,
     loaded: &LoadedPage,
@@ -55,7 +55,7 @@ pub(super) fn begin(
     }
 }
 
-/// Returns why nothing can be said.
+/// Returns the reason why no visit can be completed.
 fn why_not(command: KeyCommand, page: &TaskDetails, you: &AgentId) -> String {
     let id = &page.id;
     let Some(opening) = page.openings.first() else {
@@ -100,7 +100,7 @@ fn form(
     if choice.needs_blockers || choice.rejects {
         let label = if choice.rejects { "to fix" } else { "waits for" };
         form.add_field(FieldKind::Blocker, label.to_owned(), "");
-        // What has to be fixed comes first: its first point is the usual summary.
+        // The blockers come first: the first of them is the usual summary.
         form.fields.rotate_left(1);
         "summary; without one, the first point".clone_into(&mut form.fields[1].label);
     } else if choice.approves {

@@ -1,4 +1,4 @@
-//! Draws the columns of a lane. Only the cards that there is room for are looked at.
+//! Draws the columns of a lane. Only the cards that fit are looked at.
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -13,16 +13,16 @@ use super::theme::Theme;
 use crate::board::model::columns::{BoardColumn, Card, Place};
 use crate::domain::{Priority, TaskId, Timestamp};
 
-/// How wide a column is at least.
+/// The least width of a column.
 const NARROWEST: u16 = 24;
 
-/// How many lines a card has.
+/// The number of lines of a card.
 const CARD: u16 = 3;
 
-/// How many lines the head of a column has.
+/// The number of lines of a column's head.
 const HEAD: u16 = 2;
 
-/// Draws the board of a project. `has_focus`: keys go there.
+/// Draws the board of a project. `has_focus` is true if keys go to the board.
 pub(super) fn draw_board(
     frame: &mut Frame<'_>,
     area: Rect,
@@ -37,7 +37,7 @@ pub(super) fn draw_board(
     };
     let columns = project.columns();
     let room = usize::from((area.width / (NARROWEST + 1)).max(1)).min(columns.len().max(1));
-    // The selected column stays visible, in the middle where others are hidden.
+    // The selected column stays visible, in the middle if others are hidden.
     let first = project.column.saturating_sub(room / 2).min(columns.len().saturating_sub(room));
     let width = area.width / u16::try_from(room).unwrap_or(1);
     for (at, column) in columns.iter().enumerate().skip(first).take(room) {
@@ -93,7 +93,7 @@ impl ColumnDrawing<'_> {
         }
     }
 
-    /// Returns how many cards there are: of how many, where a filter hides some; of how many that its agents can hold.
+    /// Returns the number of cards in words: of the total if a filter hides some, and of the capacity if there is a limit.
     fn number(&self, count: usize) -> String {
         let total = self.column.cards.len();
         let shown = if count == total { format!("{count}") } else { format!("{count} of {total}") };
@@ -143,7 +143,7 @@ impl ColumnDrawing<'_> {
     }
 }
 
-/// Returns how a column is called.
+/// Returns the name of a column.
 fn column_name(column: &BoardColumn) -> String {
     match &column.place {
         Place::New => "new files".to_owned(),
@@ -153,7 +153,7 @@ fn column_name(column: &BoardColumn) -> String {
     }
 }
 
-/// Returns what is most worth a look about a task.
+/// Returns the most important fact about a task.
 fn state(card: &Card, theme: Theme) -> (String, Style) {
     let is_finished = card.gate.is_none() && card.state != "new";
     if card.waits_for_you {
@@ -177,7 +177,7 @@ fn state(card: &Card, theme: Theme) -> (String, Style) {
     (String::new(), Style::new())
 }
 
-/// Returns the rest about a task, the most useful first.
+/// Returns the other facts about a task, the most useful first.
 fn rest(card: &Card) -> String {
     let mut words = Vec::new();
     if !card.waiting_for.is_empty() {

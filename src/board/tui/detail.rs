@@ -1,4 +1,4 @@
-//! One task at length: its tabs, and the lines of each.
+//! One task in full: its tabs, and the lines of each.
 
 use super::text::{lines, local, span};
 use super::worker::LoadedPage;
@@ -7,7 +7,7 @@ use crate::domain::{AgentId, TaskId, WorkflowName};
 use crate::files::printable::one_line;
 use crate::tasks::view::work_diff::WorkDiff;
 
-/// What is shown of a task.
+/// A tab of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DetailTab {
     Task,
@@ -24,7 +24,7 @@ impl DetailTab {
         (Self::Graph, "workflow"),
     ];
 
-    /// Returns the next tab, or the one before.
+    /// Returns the next tab, or the previous one.
     pub(super) fn turned(self, is_forward: bool) -> Self {
         let at = Self::ALL.iter().position(|(tab, _)| *tab == self).unwrap_or(0);
         let next = if is_forward { at + 1 } else { at + Self::ALL.len() - 1 };
@@ -32,7 +32,7 @@ impl DetailTab {
     }
 }
 
-/// How a line of a pane looks.
+/// The look of a line of a pane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LineLook {
     Plain,
@@ -44,12 +44,12 @@ pub(super) enum LineLook {
     Removed,
 }
 
-/// A line of a pane, harmless, before it is wrapped.
+/// A line of a pane, harmless, not yet wrapped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PaneLine {
     pub text: String,
     pub look: LineLook,
-    /// A line of a diff or a drawing is cut, not wrapped.
+    /// True if the line is cut, not wrapped: a line of a diff or a drawing.
     pub is_fixed: bool,
 }
 
@@ -176,7 +176,7 @@ fn opening_lines(opening: &OpeningPage, you: Option<&AgentId>) -> Vec<PaneLine> 
     out
 }
 
-/// Returns an outcome, where it leads, and what it means.
+/// Returns an outcome, the place that it leads to, and its meaning.
 pub(super) fn choice_text(choice: &OutcomeChoice) -> String {
     let to = choice.to.as_ref().map(|to| format!(" -> {}", one_line(to)));
     let meaning = one_line(&choice.meaning);
@@ -241,7 +241,7 @@ pub(super) fn diff_lines(diff: &WorkDiff) -> Vec<PaneLine> {
     out
 }
 
-/// Returns the lines of a drawn workflow; the gate where the task is stands out.
+/// Returns the lines of a drawn workflow; the gate of the task is highlighted.
 pub(super) fn graph_lines(text: &str, gate: Option<&str>) -> Vec<PaneLine> {
     let is_here = |line: &str| {
         let name = line.split_once('○').and_then(|(_, rest)| rest.split_whitespace().next());

@@ -17,10 +17,10 @@ use super::theme::Theme;
 use crate::board::model::columns::Card;
 use crate::domain::GateId;
 
-/// Below this, nothing useful can be shown.
+/// The size below which nothing useful can be shown.
 const SMALLEST: (u16, u16) = (40, 12);
 
-/// Draws everything. Returns where it is, for the mouse and for scrolling.
+/// Draws everything. Returns the positions of what was drawn, for the mouse and for scrolling.
 pub(super) fn draw(state: &TuiState, frame: &mut Frame<'_>) -> ScreenMap {
     let mut map = ScreenMap::default();
     let area = frame.area();
@@ -67,7 +67,7 @@ pub(super) fn draw(state: &TuiState, frame: &mut Frame<'_>) -> ScreenMap {
     map
 }
 
-/// Draws where the person is: project, workflow, filter, and who acts.
+/// Draws the project, the workflow, the filter, and the agent who acts.
 fn draw_head(state: &TuiState, frame: &mut Frame<'_>, area: Rect) {
     let (own, theme) = (state.project(), state.theme);
     let mut spans = Vec::new();
@@ -113,7 +113,7 @@ fn draw_head(state: &TuiState, frame: &mut Frame<'_>, area: Rect) {
     frame.render_widget(right, end);
 }
 
-/// Draws the line above the footer: the filter, what happened last, or what is wrong.
+/// Draws the line above the footer: the filter, the last result, or the fault.
 fn draw_message(state: &TuiState, frame: &mut Frame<'_>, area: Rect) {
     let (own, theme, width) = (state.project(), state.theme, usize::from(area.width));
     if let Some(line) = &state.filter_line {
@@ -236,7 +236,7 @@ fn draw_rows(
     }
 }
 
-/// Returns a place in the middle, that wide and high at most.
+/// Returns an area in the middle, at most `width` wide and `height` high.
 fn middle(area: Rect, width: u16, height: u16) -> Rect {
     let (width, height) = (width.min(area.width), height.min(area.height));
     let (x, y) = ((area.width - width) / 2, (area.height - height) / 2);

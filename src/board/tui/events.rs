@@ -1,4 +1,4 @@
-//! What the mouse, the feeds, the workers and ended commands do to the state.
+//! The effects of the mouse, the feeds, the workers and ended commands on the state.
 
 use std::mem;
 
@@ -21,7 +21,7 @@ impl TuiState {
         if project != self.current {
             return Vec::new();
         }
-        // The task that is shown may be another one now, or a changed one.
+        // The task that is shown may have changed, or another one may be selected now.
         match &self.detail {
             Some(detail) if self.in_detail => self.ask(WorkRequest::Page(detail.id.clone())),
             Some(_) => self.follow(true),
@@ -89,7 +89,7 @@ impl TuiState {
                 let id = id.map(|detail| detail.id.clone());
                 id.map(|id| self.ask(WorkRequest::Page(id))).unwrap_or_default()
             }
-            // Where only a passphrase is missing, the command asks for it at the terminal.
+            // If only a passphrase is missing, the command asks for it at the terminal.
             Err(denial) if denial.code == "cannot_sign" => {
                 let words = self.form.as_ref().and_then(TuiForm::command);
                 words.map(|words| vec![TuiEffect::Run(project, words)]).unwrap_or_default()
@@ -101,7 +101,7 @@ impl TuiState {
         }
     }
 
-    /// Shows a refusal whole, over what was typed.
+    /// Shows a refusal in full, over the typed text.
     pub(super) fn refuse(&mut self, title: &str, denial: &Denial) {
         if let Some(form) = &mut self.form {
             form.is_sent = false;

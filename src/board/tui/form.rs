@@ -1,4 +1,4 @@
-//! What a person types: lines with a cursor, and forms of several of them.
+//! Typed input: lines with a cursor, and forms of several lines.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -32,7 +32,7 @@ impl TextEdit {
         self.text[self.cursor..].chars().next().map_or(self.cursor, |c| self.cursor + c.len_utf8())
     }
 
-    /// Changes the text as a key says. Returns whether the key means something here.
+    /// Changes the text according to a key. Returns true if the key has a meaning here.
     pub(super) fn take(&mut self, key: KeyEvent) -> bool {
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
@@ -73,10 +73,10 @@ impl TextEdit {
     }
 }
 
-/// What a field of a form is for.
+/// The purpose of a field of a form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FieldKind {
-    /// A summary, a reason, a title: the one text of the form.
+    /// The one text of the form: a summary, a reason or a title.
     Main,
     Blocker,
     /// A value that the gate hands on.
@@ -91,7 +91,7 @@ pub(super) struct FormField {
     pub edit: TextEdit,
 }
 
-/// What a form is for.
+/// The purpose of a form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FormPurpose {
     Complete { ticket: Ticket, outcome: Outcome, id: CompletionId },
@@ -108,13 +108,13 @@ pub(super) struct TuiForm {
     pub lead: Vec<String>,
     pub fields: Vec<FormField>,
     pub focus: usize,
-    /// The main text where none is typed.
+    /// The default of the main text.
     pub usual: Option<String>,
-    /// It was sent, and the answer is not there yet.
+    /// True if the form was sent and there is no answer yet.
     pub is_sent: bool,
 }
 
-/// What a key did to a form.
+/// The effect of a key on a form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FormStep {
     Stays,
@@ -143,7 +143,7 @@ impl TuiForm {
         if key.code == KeyCode::Esc {
             return FormStep::Closes;
         }
-        // What is under way is not changed any more.
+        // A form that was sent no longer changes.
         if self.is_sent {
             return FormStep::Stays;
         }
@@ -179,7 +179,7 @@ impl TuiForm {
         FormStep::Stays
     }
 
-    /// Takes a pasted text: newlines in it send nothing.
+    /// Inserts a pasted text: newlines in it send nothing.
     pub(super) fn paste(&mut self, text: &str) {
         if !self.is_sent {
             self.fields[self.focus].edit.insert(&text.replace("\r\n", "\n").replace('\r', "\n"));
@@ -191,12 +191,12 @@ impl TuiForm {
         main.map(|field| field.edit.text.trim().to_owned()).unwrap_or_default()
     }
 
-    /// Returns whether anything was typed into it.
+    /// Returns true if text was typed into the form.
     pub(super) fn has_text(&self) -> bool {
         (0..self.fields.len()).any(|at| !self.is_blank(at))
     }
 
-    /// Returns the act that it asks for; nothing where a command does it.
+    /// Returns the act that the form asks for; `None` if a command does it.
     pub(super) fn act(&self) -> Option<BoardAct> {
         let text = self.main();
         Some(match &self.purpose {
@@ -236,7 +236,7 @@ impl TuiForm {
         Some(CompletionForm { ticket, outcome, summary, blockers, outputs, id, signature })
     }
 
-    /// Returns the command that says the same at the terminal, where a passphrase can be asked for.
+    /// Returns the command that does the same at the terminal, where a passphrase can be asked for.
     pub(super) fn command(&self) -> Option<Vec<String>> {
         if self.purpose == FormPurpose::New {
             return Some(vec!["new".to_owned(), "--".to_owned(), self.main()]);

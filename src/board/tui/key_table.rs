@@ -1,8 +1,8 @@
-//! The keys of the board: one table says what each does, where the footer names it, and what the help says.
+//! The keys of the board: one table has the meaning of each, its places in the footer, and its text in the help.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-/// What a key asks for.
+/// The meaning of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeyCommand {
     Left,
@@ -40,7 +40,7 @@ pub(super) enum KeyCommand {
     Quit,
 }
 
-/// Where keys go.
+/// The part of the screen that keys go to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeyContext {
     Board,
@@ -53,14 +53,14 @@ pub(super) enum KeyContext {
     FilterLine,
 }
 
-/// A key, or some that do the same.
+/// A key, or several keys with the same meaning.
 struct KeyRow {
     codes: &'static [KeyCode],
     control: bool,
     shown: &'static str,
     does: &'static str,
     command: KeyCommand,
-    /// Where the footer names it.
+    /// The contexts in which the footer names the key.
     footer: &'static [KeyContext],
 }
 
@@ -86,7 +86,7 @@ const fn control(
 use KeyCode::Char;
 use KeyContext::{Board, Detail, List, Text};
 
-/// In the order of the help; the footer takes as many as it has room for.
+/// The keys in the order of the help; the footer takes as many as fit.
 const KEYS: &[KeyRow] = &[
     plain(&[KeyCode::Enter], "enter", "open", KeyCommand::Open, &[Board, List]),
     plain(&[KeyCode::Esc], "esc", "back", KeyCommand::Back, &[Detail, List, Text]),
@@ -126,7 +126,7 @@ const KEYS: &[KeyRow] = &[
     control(&[Char('c')], "ctrl-c", "quit, from anywhere", KeyCommand::Quit),
 ];
 
-/// Returns what a key asks for. Where text is typed, only keys with Ctrl ask for something.
+/// Returns the meaning of a key. While text is typed, only keys with Ctrl have one.
 pub(super) fn command(key: KeyEvent, context: KeyContext) -> Option<KeyCommand> {
     let has_control = key.modifiers.contains(KeyModifiers::CONTROL);
     if key.modifiers.contains(KeyModifiers::ALT) {
@@ -139,7 +139,7 @@ pub(super) fn command(key: KeyEvent, context: KeyContext) -> Option<KeyCommand> 
     (!types || has_control && always.contains(&command)).then_some(command)
 }
 
-/// Returns the keys that the footer names, with what they do.
+/// Returns the keys that the footer names, with their meanings.
 pub(super) fn footer(context: KeyContext) -> Vec<(&'static str, &'static str)> {
     match context {
         KeyContext::Form => vec![

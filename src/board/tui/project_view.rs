@@ -1,4 +1,4 @@
-//! One project on the board: which lane is shown, which cards the filter leaves, and which of them is selected.
+//! One project on the board: the lane that is shown, the cards that pass the filter, and the selected card.
 
 use std::sync::Arc;
 
@@ -11,18 +11,18 @@ use crate::domain::{AgentId, TaskId, WorkflowName};
 #[derive(Debug, Clone)]
 pub(crate) struct ProjectView {
     pub name: String,
-    /// Who acts; otherwise why nobody can.
+    /// The agent who acts, or the reason why no one can.
     pub you: Result<AgentId, String>,
     pub board: Option<Arc<BoardView>>,
-    /// Why what is shown may be old.
+    /// The reason why the board may be out of date.
     pub trouble: Option<String>,
     pub filter: CardFilter,
     pub filter_text: String,
-    /// The lane that is shown; the first one where the board has it not.
+    /// The lane that is shown; the first one if the board does not have it.
     workflow: Option<WorkflowName>,
-    /// The cards that are shown, for each column of the lane: places in its list.
+    /// The cards that are shown, for each column of the lane, as indices in its list.
     shown: Vec<Vec<usize>>,
-    /// The selection follows the task where it goes.
+    /// The selected task. The selection follows the task to other columns.
     selected: Option<TaskId>,
     pub column: usize,
     pub row: usize,
@@ -46,7 +46,7 @@ impl ProjectView {
         }
     }
 
-    /// Takes in what the feed tells.
+    /// Stores a report of the feed.
     pub(super) fn receive(&mut self, news: BoardNews) {
         match news {
             BoardNews::Trouble(why) => self.trouble = Some(why),
@@ -66,7 +66,7 @@ impl ProjectView {
         }
     }
 
-    /// Shows only what the filter wants.
+    /// Shows only the cards that pass the filter.
     pub(super) fn set_filter(&mut self, text: String, filter: CardFilter) {
         (self.filter_text, self.filter) = (text, filter);
         self.arrange();
@@ -77,7 +77,7 @@ impl ProjectView {
         }
     }
 
-    /// Finds the shown cards, and the selected task among them: once for each change, never for a key.
+    /// Finds the shown cards, and the selected task among them. Runs once for each change, never for a key.
     fn arrange(&mut self) {
         let columns = self.lane().into_iter().flat_map(|lane| &lane.columns);
         let shown = columns.map(|column: &BoardColumn| -> Vec<usize> {
@@ -123,7 +123,7 @@ impl ProjectView {
         self.lane().map(|lane| lane.columns.as_slice()).unwrap_or_default()
     }
 
-    /// Returns how many cards of a column are shown.
+    /// Returns the number of cards of a column that are shown.
     pub(super) fn count(&self, column: usize) -> usize {
         self.shown.get(column).map_or(0, Vec::len)
     }
@@ -146,18 +146,18 @@ impl ProjectView {
             board.flat_map(|board| board.waiting_for_you.iter().map(move |own| (board, own)));
         let cards = tickets.filter_map(|(board, ticket)| board.card(&ticket.task));
         let mut cards: Vec<&Card> = cards.collect();
-        // The branches of a fork have a ticket each.
+        // Each branch of a fork has a ticket of its own.
         cards.dedup_by_key(|card| &card.id);
         cards
     }
 
-    /// Selects by column and row, as far as there are that many.
+    /// Selects by column and row. Both are limited to what exists.
     pub(super) fn select(&mut self, column: usize, row: usize) {
         (self.column, self.row) = (column, row);
         self.clamp();
     }
 
-    /// Selects another column: the next one, or the one before.
+    /// Selects the next column, or the previous one.
     pub(super) fn step(&mut self, is_forward: bool) {
         let next = if is_forward { self.column + 1 } else { self.column.saturating_sub(1) };
         if next < self.shown.len() {
@@ -165,7 +165,7 @@ impl ProjectView {
         }
     }
 
-    /// Selects a task, in its lane. Returns whether it is shown.
+    /// Selects a task, in its lane. Returns true if the task is shown.
     pub(super) fn select_task(&mut self, id: &TaskId) -> bool {
         let board = self.board.clone();
         let Some(card) = board.as_ref().and_then(|board| board.card(id)) else { return false };

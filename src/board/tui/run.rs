@@ -23,7 +23,7 @@ use crate::domain::AgentId;
 use crate::project::workspace::WorkspaceOpener;
 use crate::system::terminal::{self, ScreenSignal};
 
-/// How long an act that is under way may take before the board ends without it.
+/// The time that an act under way may still take when the board ends.
 const LAST_ACT: Duration = Duration::from_secs(5);
 
 /// A project to show.
@@ -31,32 +31,32 @@ pub(crate) struct TuiProject {
     pub name: String,
     pub root: PathBuf,
     pub opener: WorkspaceOpener,
-    /// Who acts; otherwise why nobody can.
+    /// The agent who acts, or the reason why no one can.
     pub you: Result<AgentId, String>,
 }
 
-/// How the board is shown.
+/// The options of the board.
 pub(crate) struct TuiOptions {
     pub theme: Theme,
-    /// Who acts, where that was said.
+    /// The agent who acts, if one was named.
     pub named: Option<AgentId>,
     pub graph: GraphText,
 }
 
-/// Where the words of a command run, and in whose name.
+/// The directory in which commands run, and the agent in whose name.
 struct CommandPlace {
     root: PathBuf,
     named: Option<AgentId>,
 }
 
-/// A worker, and what it is asked by.
+/// A worker, and the channel of its requests.
 struct WorkerHandle {
     requests: Sender<WorkRequest>,
     thread: JoinHandle<()>,
 }
 
-/// Shows the board until the person quits. `follow` starts the feeds, which go on until what it returns is dropped: it is called after
-/// the first frame, since a look at a big project takes longer than that.
+/// Shows the board until the person quits. `follow` starts the feeds, which run until its result is dropped. It is called after
+/// the first frame, because the first look at a big project takes longer than that.
 pub(crate) fn run<F>(
     projects: Vec<TuiProject>,
     options: &TuiOptions,
@@ -87,7 +87,7 @@ pub(crate) fn run<F>(
     shown
 }
 
-/// Ends the workers: what is under way is let go on for a moment, and checks of gates are told to stop.
+/// Ends the workers: an act under way may go on for a moment, and checks of gates are asked to stop.
 fn end(work: Vec<WorkerHandle>) {
     terminal::ask_to_stop();
     let threads: Vec<JoinHandle<()>> = work.into_iter().map(|own| own.thread).collect();
@@ -111,7 +111,7 @@ fn show<F>(
     read_input(gate, sender)?;
     let _feeds = follow(sender)?;
     while let Ok(first) = events.recv() {
-        // All that has come by now is drawn at once.
+        // All events that have arrived are drawn at once.
         for event in std::iter::once(first).chain(events.try_iter()) {
             for effect in state.update(event) {
                 match effect {
@@ -155,13 +155,13 @@ fn aside<T>(gate: &InputGate, screen: &mut Screen, other: impl FnOnce() -> T) ->
     Ok(done)
 }
 
-/// Has everything drawn again. `Terminal::clear` would ask the terminal where its cursor is, and wait for the answer.
+/// Redraws everything. `Terminal::clear` would ask the terminal for the position of its cursor, and wait for the answer.
 fn clear(screen: &mut Screen) -> io::Result<()> {
     let size = screen.size()?;
     screen.resize(Rect::new(0, 0, size.width, size.height))
 }
 
-/// Ctrl-C while another program has the terminal is for that one.
+/// Sends signals as events. Ctrl-C while another program has the terminal is for that program.
 fn listen_to_signals(sender: &Sender<TuiEvent>, is_aside: &Arc<AtomicBool>) -> io::Result<()> {
     let (sender, is_aside) = (sender.clone(), Arc::clone(is_aside));
     terminal::on_screen_signals(move |signal| {
@@ -173,7 +173,7 @@ fn listen_to_signals(sender: &Sender<TuiEvent>, is_aside: &Arc<AtomicBool>) -> i
     })
 }
 
-/// Starts the reader of keys. Where the terminal is gone, the board ends.
+/// Starts the reader of keys. The board ends if the terminal is gone.
 fn read_input(gate: &InputGate, sender: &Sender<TuiEvent>) -> io::Result<()> {
     let (gate, sender) = (gate.clone(), sender.clone());
     let read = move || {
@@ -193,11 +193,11 @@ fn read_input(gate: &InputGate, sender: &Sender<TuiEvent>) -> io::Result<()> {
     thread::Builder::new().name("board keys".to_owned()).spawn(read).map(drop)
 }
 
-/// Runs this program in the terminal. Returns a sentence about what it did, or why it failed.
+/// Runs this program in the terminal. Returns a sentence about the result, or the reason why it failed.
 fn run_command(place: &CommandPlace, words: &[String]) -> Result<Option<String>, String> {
     if words.first().is_some_and(|word| word == "new") {
         let id = create(place, words)?;
-        // The task is there, with or without a text.
+        // The task exists, with or without a text.
         return Ok(Some(match run_here(place, &["edit".to_owned(), id.clone()]) {
             Ok(()) => format!("{id}: created"),
             Err(why) => format!("{id}: created, without a text: {why}"),
@@ -218,7 +218,7 @@ fn program(place: &CommandPlace) -> Result<Command, String> {
     Ok(command)
 }
 
-/// The variable that says who acts.
+/// The variable that names the agent who acts.
 const AGENT: &str = "AOF_AGENT";
 
 /// Creates a task. Returns its id.
@@ -239,7 +239,7 @@ fn run_here(place: &CommandPlace, words: &[String]) -> Result<(), String> {
     if status.success() {
         return Ok(());
     }
-    // What it said is on the terminal, until the person has read it.
+    // The command's output stays on the terminal until the person has read it.
     let _ = write!(io::stderr(), "\nEnter returns to the board.");
     let _ = io::stdin().lock().read_line(&mut String::new());
     Err(format!("`aof {}` failed: {status}", words[0]))

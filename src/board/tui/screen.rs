@@ -1,4 +1,4 @@
-//! The terminal: taken over for the board, and given back as it was, however the board ends.
+//! The terminal: taken over for the board, and restored however the board ends.
 
 use std::io::{self, BufWriter, Stdout, stdout};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,7 @@ use ratatui::crossterm::terminal::{
     EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
 };
 
-/// How long the reader of keys looks before it sees that it has to pause.
+/// The interval at which the reader of keys checks whether it must pause.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The exit code of a program that panicked.
@@ -26,27 +26,27 @@ pub(super) type Screen = Terminal<CrosstermBackend<BufWriter<Stdout>>>;
 
 /// Takes the terminal over.
 pub(super) fn enter() -> io::Result<()> {
-    // A shell may have changed the mode while the board was stopped: what crossterm remembers is not true then.
+    // A shell may have changed the mode while the board was stopped: crossterm's record of it is then wrong.
     let _ = disable_raw_mode();
     enable_raw_mode()?;
     let taken = execute!(stdout(), EnterAlternateScreen, EnableMouseCapture, EnableBracketedPaste);
     taken.inspect_err(|_| leave())
 }
 
-/// Gives the terminal back. A terminal that is gone takes nothing: that is no error.
+/// Gives the terminal back. A terminal that is gone takes nothing: that is not an error.
 pub(super) fn leave() {
     let _ =
         execute!(stdout(), DisableBracketedPaste, DisableMouseCapture, LeaveAlternateScreen, Show);
     let _ = disable_raw_mode();
 }
 
-/// Has the terminal given back before the message of a panic, on whatever thread: nobody could read it otherwise.
+/// Gives the terminal back before the message of a panic, on any thread: otherwise no one could read it.
 pub(super) fn leave_on_panic() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         leave();
         usual(panic);
-        // The other threads would go on to draw.
+        // The other threads would go on drawing.
         std::process::exit(PANICKED);
     }));
 }
@@ -66,7 +66,7 @@ enum InputState {
 /// Keeps the reader of keys away while another program has the terminal.
 #[derive(Clone)]
 pub(super) struct InputGate {
-    /// Whether another program has the terminal.
+    /// True if another program has the terminal.
     pub is_aside: Arc<AtomicBool>,
     state: Arc<(Mutex<InputState>, Condvar)>,
 }
@@ -77,18 +77,18 @@ impl InputGate {
         Self { is_aside, state: Arc::new((Mutex::new(InputState::Read), Condvar::new())) }
     }
 
-    /// Waits until nobody reads keys.
+    /// Waits until the reader of keys has paused.
     pub(super) fn pause(&self) {
         self.is_aside.store(true, Ordering::Relaxed);
         self.set(InputState::AskedToPause);
         let (state, changed) = &*self.state;
         let own = state.lock().unwrap_or_else(PoisonError::into_inner);
-        // A reader that has ended answers no more.
+        // A reader that has ended no longer answers.
         let is_asked = |own: &mut InputState| *own == InputState::AskedToPause;
         drop(changed.wait_timeout_while(own, LOOK * 5, is_asked));
     }
 
-    /// Lets keys be read again.
+    /// Allows keys to be read again.
     pub(super) fn resume(&self) {
         self.is_aside.store(false, Ordering::Relaxed);
         self.set(InputState::Read);
@@ -99,7 +99,7 @@ impl InputGate {
         self.state.1.notify_all();
     }
 
-    /// Reads events until `tell` returns that nobody listens.
+    /// Reads events until `tell` returns false because no one listens.
     pub(super) fn read(&self, tell: impl Fn(event::Event) -> bool) -> io::Result<()> {
         loop {
             self.wait();

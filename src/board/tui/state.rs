@@ -1,4 +1,4 @@
-//! What the board shows. Nothing here waits, or touches a disk.
+//! The state of the board. Nothing here waits or touches a disk.
 
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::layout::Rect;
@@ -15,47 +15,47 @@ use crate::domain::Ticket;
 /// The width from which a task is shown beside the board.
 const WIDE: u16 = 110;
 
-/// What happens to the board.
+/// An event of the board.
 #[derive(Debug, Clone)]
 pub(crate) enum TuiEvent {
     Key(KeyEvent),
     Mouse(MouseEvent),
     Paste(String),
     Resize(u16, u16),
-    /// A feed tells something of the project with that number.
+    /// A report of the feed of the project with that number.
     News(usize, BoardNews),
-    /// So does its worker.
+    /// An answer of the worker of the project with that number.
     Answer(usize, WorkAnswer),
-    /// A command in the terminal has ended; how it ended, where that matters.
+    /// A command in the terminal has ended, with its result if that matters.
     Returned(Result<Option<String>, String>),
     /// The process continues after a stop.
     Resumed,
     Stop,
 }
 
-/// What the loop has to do after an event.
+/// An effect that the loop must carry out after an event.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum TuiEffect {
     Ask(usize, WorkRequest),
-    /// Leave the screen, and run this program with these words.
+    /// Leaves the screen and runs this program with these words.
     Run(usize, Vec<String>),
     Redraw,
     Suspend,
     Quit,
 }
 
-/// What lies over the board.
+/// An overlay of the board.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Overlay {
     /// A text: the help, or a refusal.
     Text { title: String, lines: Vec<String>, scroll: usize },
-    /// Ways to say something, to choose from.
+    /// The forms to choose from.
     Menu { forms: Vec<TuiForm>, at: usize },
-    /// What waits for the reader.
+    /// The tasks that wait for the reader.
     Waiting { at: usize },
 }
 
-/// What can be clicked.
+/// A target of a click.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClickTarget {
     Card { column: usize, row: usize },
@@ -65,35 +65,35 @@ pub(super) enum ClickTarget {
     Detail,
 }
 
-/// Where everything is on the screen: what drawing tells the state.
+/// The positions of everything on the screen, from drawing to the state.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ScreenMap {
     pub targets: Vec<(Rect, ClickTarget)>,
-    /// How far the pane that is scrolled can be.
+    /// The largest scroll position of the scrolled pane.
     pub reach: usize,
-    /// How many cards or lines a page has.
+    /// The number of cards or lines on a page.
     pub page: usize,
 }
 
-/// All that the board shows.
+/// The state of the board.
 pub(super) struct TuiState {
     pub projects: Vec<ProjectView>,
     pub current: usize,
     pub theme: Theme,
     pub size: (u16, u16),
     pub detail: Option<DetailPane>,
-    /// Whether keys go to the task beside the board.
+    /// True if keys go to the task beside the board.
     pub in_detail: bool,
     pub overlay: Option<Overlay>,
     pub form: Option<TuiForm>,
-    /// A form that was left with text in it: it comes back where the same is said again.
+    /// A form that was closed with text in it: it is shown again when the same act begins again.
     pub draft: Option<TuiForm>,
     pub filter_line: Option<TextEdit>,
-    /// A sentence above the footer, and whether it is bad news.
+    /// A sentence above the footer, and true if it is bad news.
     pub message: Option<(String, bool)>,
-    /// An act that begins when the page of its task is there.
+    /// An act that begins when the page of its task has arrived.
     pub pending: Option<(Ticket, KeyCommand)>,
-    /// Whether an act is under way.
+    /// True if an act is under way.
     pub is_busy: bool,
     pub map: ScreenMap,
 }
@@ -128,12 +128,12 @@ impl TuiState {
         &mut self.projects[self.current]
     }
 
-    /// Returns whether board and task are beside each other.
+    /// Returns true if the task is shown beside the board.
     pub(super) fn is_wide(&self) -> bool {
         self.size.0 >= WIDE
     }
 
-    /// Returns where keys go now.
+    /// Returns the part of the screen that keys go to now.
     pub(super) fn context(&self) -> KeyContext {
         match (&self.overlay, &self.form, &self.filter_line) {
             (Some(Overlay::Text { .. }), ..) => KeyContext::Text,

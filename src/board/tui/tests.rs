@@ -109,7 +109,7 @@ fn board() -> BoardView {
     }
 }
 
-/// A review that may approve, and reject.
+/// A review that may approve or reject.
 fn page(id: &str) -> LoadedPage {
     let choice = |outcome: &str, to: Option<&str>| OutcomeChoice {
         outcome: outcome.to_owned(),
@@ -189,7 +189,7 @@ fn terminal(state: &mut TuiState) -> Terminal<TestBackend> {
     terminal
 }
 
-/// Returns what the screen shows, without the blanks at the ends, and with empty lines only where there is something below.
+/// Returns the text of the screen without empty lines, and the number of these.
 fn screen(state: &mut TuiState) -> String {
     let terminal = terminal(state);
     let buffer = terminal.backend().buffer();
@@ -426,7 +426,7 @@ fn what_waits_for_you_is_one_key_away() {
     enter open  esc back
     (14 empty)
     ");
-    // It is in another workflow: the board goes there.
+    // It is in another workflow: the board switches to that.
     press(&mut state, "<enter>");
     answer_page(&mut state, "AOF-ddd");
     press(&mut state, "<esc>");
@@ -453,7 +453,7 @@ fn the_filter_shows_what_it_means_and_names_what_means_nothing() {
     enter open  ? keys  q quit  a approve  r reject  c complete  d diff  / filter
     (16 empty)
     ");
-    // The selection stays where it is.
+    // The selection does not change.
     press(&mut state, "<esc>hh");
     assert!(screen(&mut state).contains("Add login"));
 }
@@ -469,7 +469,7 @@ fn the_selection_follows_its_task() {
     state.update(TuiEvent::News(0, BoardNews::Board(Arc::new(moved))));
     assert_eq!((state.project().column, state.project().row), (3, 0));
     assert_eq!(state.project().card().unwrap().id.as_str(), "AOF-bbb");
-    // Where it is gone, the selection stays at its place.
+    // If the task is gone, the selection stays at its position.
     state.update(TuiEvent::News(0, BoardNews::Board(Arc::new(board()))));
     let mut without = board();
     without.lanes[0].columns[0].cards.pop();
@@ -477,7 +477,7 @@ fn the_selection_follows_its_task() {
     assert_eq!((state.project().column, state.project().row), (0, 0));
 }
 
-/// Returns the act that was asked for.
+/// Returns the act among the effects.
 fn act(effects: &[TuiEffect]) -> &BoardAct {
     match effects {
         [TuiEffect::Ask(0, WorkRequest::Act(act))] => act,

@@ -14,7 +14,7 @@ fn graphemes(text: &str) -> Vec<(String, usize)> {
     parts.map(|part| (part.symbol.to_owned(), part.symbol.width())).collect()
 }
 
-/// Returns the text as one harmless line, at most that wide; `…` stands for what is cut off.
+/// Returns the text as one harmless line, at most `room` wide; `…` stands for what is cut off.
 pub(super) fn cut(text: &str, room: usize) -> String {
     let line = one_line(text);
     if line.width() <= room {
@@ -34,7 +34,7 @@ pub(super) fn cut(text: &str, room: usize) -> String {
     kept
 }
 
-/// Returns a text at the left and one at the right of a line that is that wide; the left one is cut where both have no room.
+/// Returns a line `room` wide, with one text at the left and one at the right. The left one is cut if both do not fit.
 pub(super) fn both_ends(left: &str, right: &str, room: usize) -> String {
     let right = cut(right, room);
     let left = cut(left, room.saturating_sub(right.width() + 1));
@@ -47,7 +47,7 @@ pub(super) fn lines(text: &str) -> Vec<String> {
     inert(text).lines().map(|line| line.replace('\t', "    ")).collect()
 }
 
-/// Returns a line as lines of at most that width. Breaks at blanks; what follows keeps the indent of the first line.
+/// Returns a line as lines at most `room` wide. Breaks at blanks; later lines keep the indent of the first.
 pub(super) fn wrapped(line: &str, room: usize) -> Vec<String> {
     let room = room.max(8);
     if line.width() <= room {
@@ -56,7 +56,7 @@ pub(super) fn wrapped(line: &str, room: usize) -> Vec<String> {
     let indent = line.len() - line.trim_start().len();
     let indent = if indent < room / 2 { " ".repeat(indent) } else { String::new() };
     let mut rows = Vec::new();
-    // `blank` is where the row can be broken: after the last blank in it.
+    // `blank` is the point where the row can be broken: after the last blank in it.
     let (mut row, mut used, mut blank) = (String::new(), 0, None);
     for (part, width) in graphemes(line) {
         if used + width > room {
@@ -77,7 +77,7 @@ pub(super) fn wrapped(line: &str, room: usize) -> Vec<String> {
     rows
 }
 
-/// Returns rows of exactly filled width, and in which of them the cursor is, and how far: what a person types.
+/// Returns a typed text as rows of exactly filled width, with the row and the column of the cursor.
 pub(super) fn typed_rows(text: &str, cursor: usize, room: usize) -> (Vec<String>, (usize, usize)) {
     let room = room.max(4);
     let (mut rows, mut used, mut at, mut place) = (vec![String::new()], 0, 0, None);
@@ -109,12 +109,12 @@ pub(super) fn typed_rows(text: &str, cursor: usize, room: usize) -> (Vec<String>
     (rows, place.unwrap_or(end))
 }
 
-/// Returns how long ago a time was, in its largest unit.
+/// Returns the time that has passed since, in its largest unit.
 pub(super) fn age(since: Timestamp, now: Timestamp) -> String {
     span(u64::try_from(now.as_second() - since.as_second()).unwrap_or(0))
 }
 
-/// Returns so many seconds in their largest unit: `5m`.
+/// Returns a number of seconds in their largest unit: `5m`.
 pub(super) fn span(seconds: u64) -> String {
     match seconds {
         0..60 => format!("{seconds}s"),

@@ -2,7 +2,7 @@
 
 use ratatui::style::{Color, Modifier, Style};
 
-/// Which styles a terminal takes.
+/// The styles that a terminal supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Theme {
     pub colour: bool,
@@ -13,17 +13,17 @@ impl Theme {
         if self.colour { style.fg(colour) } else { style }
     }
 
-    /// For names: of columns, of tasks.
+    /// Returns the style of names: of columns, of tasks.
     pub(super) fn name(self) -> Style {
         self.of(Style::new(), Color::Cyan)
     }
 
-    /// For what is worth a look: late, blocked, refused.
+    /// Returns the style of alarms: late, blocked, refused.
     pub(super) fn alarm(self) -> Style {
         self.of(Style::new().add_modifier(Modifier::BOLD), Color::Red)
     }
 
-    /// For what asks the reader.
+    /// Returns the style of what waits for the reader.
     pub(super) fn call(self) -> Style {
         self.of(Style::new().add_modifier(Modifier::BOLD), Color::Yellow)
     }
@@ -33,7 +33,7 @@ impl Theme {
         self.of(Style::new(), Color::Green)
     }
 
-    /// For what is removed.
+    /// Returns the style of removed lines.
     pub(super) fn gone(self) -> Style {
         self.of(Style::new(), Color::Red)
     }
@@ -42,12 +42,12 @@ impl Theme {
         Style::new().add_modifier(Modifier::BOLD)
     }
 
-    /// For what matters less.
+    /// Returns the style of what matters less.
     pub(super) fn quiet(self) -> Style {
         Style::new().add_modifier(Modifier::DIM)
     }
 
-    /// For what is selected where the keys go.
+    /// Returns the style of what is selected where the keys go.
     pub(super) fn selected(self) -> Style {
         Style::new().add_modifier(Modifier::REVERSED)
     }

@@ -1,4 +1,4 @@
-//! What each event and each key does to the state.
+//! The effects of each event and each key on the state.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
@@ -12,7 +12,7 @@ use crate::board::model::filter::CardFilter;
 use crate::domain::TaskId;
 
 impl TuiState {
-    /// Handles an event. Returns what has to be done.
+    /// Handles an event. Returns the effects to carry out.
     pub(super) fn update(&mut self, event: TuiEvent) -> Effects {
         match event {
             TuiEvent::Key(key) => self.press(key),
@@ -54,7 +54,7 @@ impl TuiState {
             }
             KeyContext::Board | KeyContext::Detail => {
                 self.message = None;
-                // Who goes on before the page is there has changed their mind.
+                // A person who goes on before the page has arrived no longer wants the act.
                 self.pending = None;
                 match (asked, key.code) {
                     (Some(asked), _) => self.run(asked),
@@ -117,7 +117,7 @@ impl TuiState {
         self.follow(false)
     }
 
-    /// Filters by what is typed so far; a word that means nothing is named, and changes nothing.
+    /// Filters by the text typed so far. A word without meaning is reported, and changes nothing.
     pub(super) fn filter(&mut self) {
         let Some(line) = &self.filter_line else { return };
         let text = line.text.clone();
@@ -275,7 +275,7 @@ impl TuiState {
         Vec::new()
     }
 
-    /// Opens a task; its text, or another tab.
+    /// Opens a task at a tab.
     pub(super) fn open_task(&mut self, id: &TaskId, tab: DetailTab) -> Effects {
         if !self.project_mut().select_task(id) {
             // The filter hides it.
@@ -294,7 +294,7 @@ impl TuiState {
         effects
     }
 
-    /// Has the task beside the board be the selected one; `again`: also if it is that already.
+    /// Shows the selected task beside the board; with `again`, also if it is already shown.
     pub(super) fn follow(&mut self, again: bool) -> Effects {
         let Some(card) = self.project().card() else { return Vec::new() };
         let (id, workflow) = (card.id.clone(), card.workflow.clone());
@@ -316,7 +316,7 @@ impl TuiState {
             return id.map(|id| self.open_task(&id, tab)).unwrap_or_default();
         };
         (detail.tab, detail.scroll) = (tab, 0);
-        // Asked for again, it is read again.
+        // A tab that is opened again is read again.
         match tab {
             DetailTab::Diff => detail.diff = None,
             DetailTab::Graph => detail.graph = None,
@@ -386,7 +386,7 @@ impl TuiState {
                 return self.ask(WorkRequest::Act(Box::new(act)));
             }
             _ => {
-                // The page says what may be said; it is read anew, so that the form is about what is there now.
+                // The page has the possible outcomes; it is read again, so that the form fits the current state.
                 self.pending = Some((ticket, asked));
                 self.message = Some((format!("{id}: reading ..."), false));
                 return self.ask(WorkRequest::Page(id));

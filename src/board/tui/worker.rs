@@ -18,7 +18,7 @@ use crate::tasks::view::work_diff::WorkDiff;
 /// Draws a workflow as text.
 pub(crate) type GraphText = fn(&Workspace, &WorkflowName) -> Result<String, ProjectError>;
 
-/// What the board wants to know, or to have done.
+/// A request of the board to its worker.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum WorkRequest {
     Page(TaskId),
@@ -27,14 +27,14 @@ pub(super) enum WorkRequest {
     Act(Box<BoardAct>),
 }
 
-/// A task at length, with the id of the completion that may be made from it: that counts once, however often it is sent.
+/// A task in full, with the id of a completion made from it, so that the completion counts once, however often it is sent.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LoadedPage {
     pub page: TaskDetails,
     pub completion: CompletionId,
 }
 
-/// Why something was not done.
+/// The reason why something was not done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Denial {
     pub code: String,
@@ -49,7 +49,7 @@ impl Denial {
     }
 }
 
-/// What the worker answers.
+/// An answer of the worker.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum WorkAnswer {
     Page(TaskId, Box<Result<LoadedPage, Denial>>),
@@ -58,7 +58,7 @@ pub(crate) enum WorkAnswer {
     Act(Result<String, Denial>),
 }
 
-/// Starts the worker of a project. `tell` returns whether anybody still listens.
+/// Starts the worker of a project. It ends when `tell` returns false because no one listens.
 pub(super) fn start(
     opener: WorkspaceOpener,
     you: Option<AgentId>,
@@ -86,7 +86,7 @@ fn work(
         }
         queue.extend(requests.try_iter());
         let Some(request) = queue.pop_front() else { continue };
-        // Who moves on fast wants the last page only.
+        // A person who moves on quickly wants only the last page.
         let is_page = |request: &WorkRequest| matches!(request, WorkRequest::Page(_));
         if is_page(&request) && queue.iter().any(is_page) {
             continue;
@@ -141,7 +141,7 @@ fn act_as(
 ) -> Result<String, ProjectError> {
     let Some(you) = you else { return Err(ProjectError::NoAgent { email: None }) };
     let workspace = opener.open()?;
-    // The terminal shows the board: who asks for a passphrase needs a window of its own.
+    // The terminal shows the board: the prompt for a passphrase needs a window of its own.
     let signing = Signing { key_file: None, asking: PromptPlace::Window };
     Ok(perform(&workspace, act, you, Some(signing))?.sentence)
 }

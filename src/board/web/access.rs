@@ -1,7 +1,7 @@
-//! Who may ask the server: a link that counts once, a cookie, and what keeps other web sites out.
+//! Access to the server: a link that counts once, a cookie, and protection from other web sites.
 //!
-//! Nothing is remembered but a key in a private file: links, cookies and form tokens are texts with a code (HMAC, RFC 2104) that only
-//! the key can make. So a browser stays logged in when the server starts again.
+//! Only a key in a private file is kept: links, cookies and form tokens are texts with a code (HMAC, RFC 2104) that only
+//! the key can make. So a browser stays logged in when the server is restarted.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -19,22 +19,22 @@ use crate::domain::{AgentId, Timestamp};
 use crate::storage::StoreError;
 use crate::storage::random::random_local;
 
-/// How long a link can be used, in seconds.
+/// The time for which a link can be used, in seconds.
 const LINK_LIFETIME: i64 = 600;
-/// How long a browser stays logged in, in seconds.
+/// The time for which a browser stays logged in, in seconds.
 const COOKIE_LIFETIME: i64 = 30 * 86_400;
-/// More characters than any search finds.
+/// The number of characters of the key: too many for any search.
 const KEY_LENGTH: usize = 50;
 
-/// How a server is reached, and the key of its links. Whoever can read it can log in: it is private to the account.
+/// The address of a server, and the key of its links. The file is private to the account: a reader of it can log in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ServeFile {
-    /// As in `http://localhost:7420`.
+    /// The URL, as in `http://localhost:7420`.
     pub url: String,
-    /// Where it listens.
+    /// The address that the server listens at.
     pub address: SocketAddr,
     pub key: String,
-    /// Whether people log in by name: then there are no links.
+    /// True if people log in by name: then there are no links.
     pub by_name: bool,
 }
 
@@ -51,10 +51,10 @@ impl ServeFile {
     }
 }
 
-/// What a link lets a browser do.
+/// The rights that a link gives to a browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LinkKind {
-    /// Whatever the person may whose board it is.
+    /// All that the owner of the board may do.
     Acts,
     Looks,
 }
@@ -62,7 +62,7 @@ pub(crate) enum LinkKind {
 impl LinkKind {
     const ALL: [Self; 2] = [Self::Acts, Self::Looks];
 
-    /// Returns what the link's code counts for.
+    /// Returns the purpose that the link's code is made for.
     const fn purpose(self) -> &'static str {
         match self {
             Self::Acts => "link",
@@ -70,7 +70,7 @@ impl LinkKind {
         }
     }
 
-    /// Returns the subject of the visitors that it lets in. A login has a line break in it.
+    /// Returns the subject of the visitors that the link lets in. The subject of a login has a line break in it.
     const fn subject(self) -> &'static str {
         match self {
             Self::Acts => "",
@@ -116,11 +116,11 @@ impl Codes {
 /// A browser that is logged in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Visitor {
-    /// Who it is, where people log in by name; else which kind of link it had.
+    /// The login where people log in by name; otherwise the kind of link used.
     pub subject: String,
-    /// What its forms have to carry: another web site cannot know it.
+    /// The token that the visitor's forms must contain: another web site cannot know it.
     pub form_token: String,
-    /// Who has shown an agent's token, in place of all that.
+    /// The agent whose token was shown, in place of a login or a link.
     pub agent: Option<AgentId>,
 }
 
@@ -133,24 +133,24 @@ impl Visitor {
         Self { agent: Some(agent), ..Self::new(String::new(), String::new()) }
     }
 
-    /// Returns the kind of link that let it in; nothing for a login.
+    /// Returns the kind of link that let the visitor in; `None` for a login.
     pub(crate) fn link(&self) -> Option<LinkKind> {
         LinkKind::ALL.into_iter().find(|kind| kind.subject() == self.subject)
     }
 }
 
-/// Returns the token that a program shows. No other web site can have a browser send one unasked, as it can a password.
+/// Returns the token that a program shows. Another web site cannot make a browser send it unasked, unlike a password.
 pub(super) fn bearer(headers: &HeaderMap) -> Option<&str> {
     let header = headers.get(AUTHORIZATION)?.to_str().ok()?;
     header.strip_prefix("Bearer ").map(str::trim)
 }
 
-/// Decides who may ask.
+/// Decides who may send requests.
 pub(crate) struct Access {
     codes: Codes,
-    /// Where the server listens.
+    /// The address that the server listens at.
     address: SocketAddr,
-    /// The pages' origin where a proxy stands before the server, as in `https://board.example`.
+    /// The pages' origin behind a proxy, as in `https://board.example`.
     origin: Option<String>,
     /// The links that were used, by their code, with the time after which they are invalid anyway.
     used: Mutex<BTreeMap<String, i64>>,
@@ -161,18 +161,18 @@ impl Access {
         Self { codes: Codes::of(&file.key), address, origin, used: Mutex::default() }
     }
 
-    /// Returns whether the request names this server as browsers do; another name may be a web site's that stands for this machine.
+    /// Returns true if the request names this server as browsers do; another name may be a web site's that resolves to this machine.
     pub(crate) fn is_for_us(&self, headers: &HeaderMap) -> bool {
         let host = headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
         let (name, port) = host.rsplit_once(':').unwrap_or((host, "80"));
         let is_local = ["localhost", "127.0.0.1", "[::1]"].contains(&name);
-        // Where other machines come in, they may name the address.
+        // If other machines are allowed, they may name the address.
         let is_address = !self.address.ip().is_loopback() && host.parse::<SocketAddr>().is_ok();
         (is_local || is_address) && port.parse() == Ok(self.address.port())
             || self.public_host() == Some(host)
     }
 
-    /// Returns whether only this machine can ask.
+    /// Returns true if only this machine can connect.
     pub(crate) fn is_local(&self) -> bool {
         self.address.ip().is_loopback()
     }
@@ -181,7 +181,7 @@ impl Access {
         self.origin.as_ref()?.split_once("://").map(|(_, host)| host)
     }
 
-    /// Returns whether a request that changes something comes from a page of this server.
+    /// Returns true if a request that changes something is from a page of this server.
     pub(crate) fn is_own_page(
         &self,
         method: &Method,
@@ -192,15 +192,15 @@ impl Access {
             return true;
         }
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-        // Clients of the protocol for agents are no browsers: their token says who they are.
+        // MCP clients are not browsers: their token identifies them.
         let Some(origin) = text(ORIGIN) else { return is_for_agents };
-        // The proxy's host counts only with the scheme that the proxy has.
+        // The proxy's host counts only with the proxy's scheme.
         let own = text(HOST).filter(|host| self.public_host() != Some(host));
         let own = own.map(|host| format!("http://{host}"));
         own.as_deref() == Some(origin) || self.origin.as_deref() == Some(origin)
     }
 
-    /// Uses a link. Returns the cookie's text if the link is valid and was not used before.
+    /// Uses up a link. Returns the cookie's text if the link is valid and was not used before.
     pub(crate) fn use_link(&self, token: &str, now: Timestamp) -> Option<String> {
         let (claim, code) = token.rsplit_once('.')?;
         let until = claim.split('.').next()?.parse::<i64>().ok()?;
@@ -238,18 +238,18 @@ impl Access {
         format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}")
     }
 
-    /// Ports of one host share their cookies, so the name has the port.
+    /// Returns the name of the cookie. Ports of one host share their cookies, so the name has the port.
     fn cookie_name(&self) -> String {
         format!("aof-{}", self.address.port())
     }
 
-    /// Returns whoever a proxy says it is.
+    /// Returns the visitor that a proxy names.
     pub(crate) fn visitor_of_proxy(&self, subject: String) -> Visitor {
         let form_token = self.codes.code("form", &subject);
         Visitor::new(subject, form_token)
     }
 
-    /// Returns the visitor, or `None` if nobody is logged in.
+    /// Returns the visitor, or `None` if no one is logged in.
     pub(crate) fn visitor(&self, headers: &HeaderMap, now: Timestamp) -> Option<Visitor> {
         let own = self.cookie_name();
         let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());

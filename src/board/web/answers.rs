@@ -1,4 +1,4 @@
-//! What the server answers: reads what a page shows, makes the page, and does what a form asks for.
+//! The answers of the server: reads what a page shows, makes the page, and does what a form asks for.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ impl Asked {
         Ok(self.project().opener.open()?)
     }
 
-    /// Returns whose name the visitor acts in.
+    /// Returns the agent in whose name the visitor acts.
     pub(super) fn you(&self) -> Result<AgentId, WebFault> {
         if let Some(agent) = &self.visitor.agent {
             return Ok(agent.clone());
@@ -51,7 +51,7 @@ impl Asked {
         })
     }
 
-    /// Returns whose name a browser acts in, or why it only looks.
+    /// Returns the agent in whose name a browser acts, or the reason why it is read-only.
     fn acting_here(&self) -> Result<Result<AgentId, String>, WebFault> {
         let why = "the link was asked for without a terminal; `aof serve --link` at a terminal prints one that acts";
         Ok(match (&self.reader()?.you, self.visitor.link()) {
@@ -60,7 +60,7 @@ impl Asked {
         })
     }
 
-    /// Returns the board, and what surrounds each page.
+    /// Returns the board, and the frame of each page.
     fn frame(&self, page: Option<NavPage>) -> Result<(Arc<BoardView>, PageFrame), WebFault> {
         let reader = self.reader()?;
         let state = reader.state();
@@ -150,7 +150,7 @@ pub(super) fn workflow(asked: &Asked) -> PageAnswer {
     Ok(asked.answer(&frame, name.as_str(), &content))
 }
 
-/// Returns how many tasks of a workflow stand at a gate.
+/// Returns the number of tasks of a workflow at a gate.
 pub(super) fn tasks_at(board: &BoardView, workflow: &WorkflowName, gate: &GateId) -> usize {
     let here = board.cards().filter(|card| card.workflow == *workflow);
     here.filter(|card| card.gate.as_ref() == Some(gate)).count()
@@ -182,7 +182,7 @@ fn show_task(
     Ok(asked.answer(&frame, &page.title, &content))
 }
 
-/// Returns the workflow of a task, with where the task stands; nothing where the rules do not have it any more.
+/// Returns the workflow of a task, with the task's gate marked; empty if the rules no longer have the workflow.
 pub(super) fn graph_of(rules: &Rules, page: &TaskDetails, board: &BoardView) -> Markup {
     let counts = |gate: &GateId| tasks_at(board, &page.workflow, gate);
     let workflow = find_workflow(rules, &page.workflow);
@@ -190,12 +190,12 @@ pub(super) fn graph_of(rules: &Rules, page: &TaskDetails, board: &BoardView) -> 
     drawn.unwrap_or_default()
 }
 
-/// Returns the id of a completion that may come from the page.
+/// Returns the id of a completion that may be made from the page.
 pub(super) fn fresh_id(asked: &Asked) -> Result<CompletionId, WebFault> {
     Ok(ulid((asked.site.clock)()).map_err(ProjectError::from)?)
 }
 
-/// Answers with what a passkey has to sign for a completion, and with the passkeys that may. Without any, the completion is sent as it is.
+/// Answers with the text that a passkey must sign for a completion, and the passkeys that may. If none may, it is sent unsigned.
 pub(super) fn to_sign(asked: &Asked, posted: &Posted) -> PageAnswer {
     let workspace = asked.workspace()?;
     let page = read_task(&workspace, &asked.named("task")?)?;
@@ -276,12 +276,12 @@ pub(super) fn preview(_: &Asked, posted: &Posted) -> PageAnswer {
     Ok(page_answer(&markdown(posted.text("body"))))
 }
 
-/// Does what a form of a task asks for, and shows the task as it is then.
+/// Does what a form of a task asks for, and shows the task in its new state.
 pub(super) fn act(asked: &Asked, posted: &Posted) -> PageAnswer {
     let id: TaskId = asked.named("task")?;
     let page = read_task(&asked.workspace()?, &id)?;
     carry_out(asked, posted.text("back"), posted.act(Some(&page)), |refusal| {
-        // It may have moved meanwhile.
+        // The task may have moved meanwhile.
         let page = read_task(&asked.workspace()?, &id)?;
         show_task(asked, &page, Some(posted), Some(refusal))
     })
@@ -297,7 +297,7 @@ pub(super) fn create(asked: &Asked, posted: &Posted) -> PageAnswer {
     carry_out(asked, "", posted.act(None), |refusal| show_new(asked, Some(posted), Some(refusal)))
 }
 
-/// Does it, and leads to the task, or back to where the form was shown. A refusal is shown above the form as it was sent.
+/// Carries out an act, then leads to the task, or back to the page of the form. A refusal is shown above the form as it was sent.
 fn carry_out(
     asked: &Asked,
     back: &str,
@@ -314,12 +314,12 @@ fn carry_out(
     }
 }
 
-/// Does it. Returns the refusal as it is shown.
+/// Attempts an act. Returns a refusal as it is shown.
 fn attempt(asked: &Asked, act: Result<BoardAct, String>) -> Result<Done, PageNotice> {
     let notice = |text: String, fix: Option<String>| PageNotice { text, fix, is_refusal: true };
     let act = act.map_err(|fault| notice(fault, None))?;
     let you = asked.you().map_err(|fault| notice(fault.problem, fault.fix))?;
-    // Whoever is at the browser is not at the terminal of the server; and whoever logged in by name has no keys there.
+    // A person at the browser is not at the terminal of the server; one who logged in by name has no keys there.
     let is_owner = asked.site.users.is_none();
     let signing = is_owner.then_some(Signing { key_file: None, asking: PromptPlace::Window });
     let workspace = asked.workspace().map_err(|fault| notice(fault.problem, fault.fix))?;

@@ -35,18 +35,18 @@ use crate::tasks::headers::summary::{NEW, SummaryDocument, WAITING};
 use crate::tasks::view::brief::{brief_value, task_brief};
 use crate::tasks::view::task_view::{show, warnings_value};
 
-/// Where the interface begins. Within a version, fields are added, never taken away.
+/// The common prefix of the paths. Within a version, fields are added, never removed.
 const ROOT: &str = "/api/v1";
 
 /// One address.
 struct Endpoint {
     path: &'static str,
     about: &'static str,
-    /// The fields that the body's object has to have.
+    /// The fields that the body's object must have.
     needs: &'static [&'static str],
     /// Further names that the query, or the body's object, may have.
     takes: &'static [&'static str],
-    /// What reads the answer; without it, a POST is carried out.
+    /// The function that reads the answer. `None` if a POST carries out an act.
     read: Option<ApiRead>,
 }
 
@@ -125,13 +125,13 @@ const fn acts(
 }
 
 impl Endpoint {
-    /// Returns the act of the board's forms that a POST carries out. What is not under a task creates one.
+    /// Returns the act of the board's forms that a POST carries out. A path that is not under a task creates one.
     fn act(&self) -> &'static str {
         let of_task = self.path.split_once("{task}/").map(|(_, act)| act);
         of_task.unwrap_or("create")
     }
 
-    /// Returns the name that a generated client has for it.
+    /// Returns the name of the operation in a generated client.
     fn operation(&self) -> String {
         let last = self.path.rsplit('/').next().unwrap_or_default();
         match self.read {
@@ -144,7 +144,7 @@ impl Endpoint {
         [self.needs, self.takes].concat()
     }
 
-    /// Fails if there is a name that nothing reads.
+    /// Fails if there is an unknown name.
     fn check_names<'n>(&self, names: impl IntoIterator<Item = &'n String>) -> Result<(), ApiFault> {
         let known = self.names();
         let is_known = |name: &&String| known.contains(&name.as_str());
@@ -219,12 +219,12 @@ async fn no_such_address() -> ApiFault {
     WebFault::not_found("there is no such address").into()
 }
 
-/// Returns whether a path is one of the interface.
+/// Returns true if a path belongs to the interface.
 pub(super) fn is_api(path: &str) -> bool {
     path.starts_with(ROOT)
 }
 
-/// Reads and writes files on a thread where that holds up nobody.
+/// Reads and writes files on a thread for blocking work.
 async fn run_blocking(answer: impl FnOnce() -> ApiAnswer + Send + 'static) -> Response {
     let answered = blocking(move || {
         Ok(match answer() {
@@ -235,7 +235,7 @@ async fn run_blocking(answer: impl FnOnce() -> ApiAnswer + Send + 'static) -> Re
     answered.await.unwrap_or_else(|fault| ApiFault::from(fault).into_response())
 }
 
-/// Lets in the agent whose token the request has, or whoever is logged in.
+/// Lets in the agent whose token the request has, or a visitor who is logged in.
 async fn ask_for_token(
     State(site): State<Arc<BoardSite>>,
     Path(path): Path<Vec<(String, String)>>,
@@ -331,7 +331,7 @@ fn tasks(asked: &Asked) -> Result<Value, ApiFault> {
     Ok(value)
 }
 
-/// Returns a value of the query; none where it is not there.
+/// Returns the values of a name in the query; none if it is absent.
 fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(
     asked: &Asked,
     name: &str,
@@ -374,7 +374,7 @@ fn statistics(asked: &Asked) -> Result<Value, ApiFault> {
     Ok(json!(project_figures(&asked.workspace()?)?))
 }
 
-/// Does what the form of that name would, and answers with the task as it is then.
+/// Does what the form of that name would do, and answers with the task in its new state.
 fn carry_out(asked: &Asked, endpoint: &Endpoint, body: &[u8]) -> ApiAnswer {
     let sent: Map = serde_json::from_slice(body).map_err(|fault| {
         bad(
@@ -390,7 +390,7 @@ fn carry_out(asked: &Asked, endpoint: &Endpoint, body: &[u8]) -> ApiAnswer {
         None => None,
     };
     let mut act = posted.act(page.as_ref()).map_err(|fault| bad(&fault, "mend the body"))?;
-    // What forms have as text, or leave out, comes here as it is meant.
+    // Values that forms send as text, or leave out, are taken from the body unchanged.
     let texts = |name: &str| {
         let items = sent.get(name).and_then(Value::as_array).into_iter().flatten();
         items.filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>()
@@ -407,12 +407,12 @@ fn carry_out(asked: &Asked, endpoint: &Endpoint, body: &[u8]) -> ApiAnswer {
     }
     let done = perform(&asked.workspace()?, &act, &you, None)?;
     let status = if endpoint.act() == "create" { StatusCode::CREATED } else { StatusCode::OK };
-    // It is done, also where the task cannot be read again.
+    // The act is done, even if the task cannot be read again.
     let task = document(asked, &done.task).ok();
     Ok((status, json!({"said": done.sentence, "task": task})))
 }
 
-/// Returns what the form of that name would send.
+/// Returns the fields that the form of that name would send.
 fn posted(asked: &Asked, act: &str, sent: &Map) -> Result<Posted, ApiFault> {
     let mut fields = vec![("act".to_owned(), act.to_owned())];
     let texts =
@@ -486,7 +486,7 @@ fn openapi() -> Value {
     })
 }
 
-/// What a field of a body is.
+/// The kind of a field of a body.
 enum BodyField {
     Text,
     Texts,

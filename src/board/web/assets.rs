@@ -1,4 +1,4 @@
-//! The files that pages need: they are part of the program, so that pages work offline.
+//! The files that pages need. They are part of the program, so that pages work offline.
 
 /// A file that pages load.
 pub(super) struct Asset {

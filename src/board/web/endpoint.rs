@@ -3,21 +3,21 @@
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 
-/// A listening socket; nobody is answered yet.
+/// A listening socket; requests are not yet answered.
 #[derive(Debug)]
 pub(crate) struct BoundServer {
     pub(super) listener: TcpListener,
     pub address: SocketAddr,
 }
 
-/// Why there is no endpoint at an address, and what to do about it.
+/// The reason why there is no endpoint at an address, and how to fix that.
 #[derive(Debug)]
 pub(crate) struct EndpointFault {
     pub problem: String,
     pub fix: &'static str,
 }
 
-/// Returns the address if it is a host and a port, as `127.0.0.1:9464`. Port 0 stands for any that is free.
+/// Returns the address if it is a host and a port, as `127.0.0.1:9464`. Port 0 stands for any free port.
 pub(crate) fn address(given: &str) -> Result<String, String> {
     let is_host = |host: &str| !host.is_empty() && (!host.contains(':') || host.starts_with('['));
     match given.rsplit_once(':') {
@@ -27,7 +27,7 @@ pub(crate) fn address(given: &str) -> Result<String, String> {
 }
 
 impl BoundServer {
-    /// Starts to listen; nobody is answered yet.
+    /// Starts to listen; requests are not yet answered.
     pub(crate) fn bind(given: &str) -> Result<Self, EndpointFault> {
         let addresses = given.to_socket_addrs().map_err(|cause| EndpointFault {
             problem: format!("`{given}` cannot be found: {cause}"),
@@ -58,7 +58,7 @@ impl BoundServer {
         Ok(Self { listener, address })
     }
 
-    /// Returns whether other machines may reach it.
+    /// Returns true if other machines may reach the server.
     pub(crate) fn is_exposed(&self) -> bool {
         !self.address.ip().is_loopback()
     }

@@ -1,5 +1,5 @@
 //! Streams. Pages follow changes: a line whenever a project's board shows something else. Programs follow the events of a project: each
-//! is the line of `aof events --json`, with an id to go on from.
+//! is the line of `aof events --json`, with an id to resume from.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -22,10 +22,10 @@ use crate::observability::events::catch_up::{EventReader, StreamLine};
 use crate::project::access::agent_tokens::agent_of_token;
 use crate::project::workspace::WorkspaceOpener;
 
-/// How soon an event comes that no board shows. Each look costs a thread, for each program that follows.
+/// The longest delay of an event that no board shows. Each look costs a thread for each program that follows.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// Returns the stream of all projects. It begins with the state of each, so that a page that was cut off sees what it missed.
+/// Returns the stream of all projects. It begins with the state of each, so that a page that was disconnected sees what it missed.
 pub(super) fn change_stream(
     site: &Arc<BoardSite>,
     visitor: &Visitor,
@@ -53,11 +53,11 @@ fn change_event(slug: &str, state: &LiveState) -> Event {
 }
 
 async fn until_stopped(mut stop: StopSignal) {
-    // The server is gone where nobody can stop it any more.
+    // If the sender is gone, no one can stop the server any longer: it has ended.
     let _ = stop.wait_for(|stop| *stop).await;
 }
 
-/// Answers with the events that come, or with those after `Last-Event-ID`. If that one is not there any more, all come again.
+/// Answers with new events, or with those after `Last-Event-ID`. If that event no longer exists, all are sent again.
 pub(super) async fn event_stream(
     asked: Result<Asked, WebFault>,
     headers: HeaderMap,
@@ -71,7 +71,7 @@ pub(super) async fn event_stream(
     let place = EventPlace { opener, token, reader: None, after: last.map(str::to_owned) };
     let (place, first) = read_on(place).await?;
     let rest = stream::unfold((place, states), async |(place, mut states)| {
-        // It ends early where a board shows a change.
+        // The wait ends early if a board shows a change.
         let _ = timeout(PAUSE, states.changed()).await;
         let (place, events) = read_on(place).await.ok()?;
         Some((stream::iter(events), (place, states)))
@@ -84,10 +84,10 @@ pub(super) async fn event_stream(
 /// The place in a stream of events.
 struct EventPlace {
     opener: WorkspaceOpener,
-    /// What the client came in by; the stream ends once it is revoked.
+    /// The client's token; the stream ends once it is revoked.
     token: Option<String>,
     reader: Option<EventReader>,
-    /// The last event that the client has; nothing where it wants only new ones.
+    /// The last event that the client has; `None` if it wants only new ones.
     after: Option<String>,
 }
 
@@ -132,7 +132,7 @@ impl EventPlace {
     }
 }
 
-/// Returns what tells an event from all others, also where the stream was made again.
+/// Returns a unique id of an event, which stays the same if the stream is made again.
 fn id_of(event: &EventLine) -> String {
     let source = event.text("commit").or_else(|| event.text("id")).unwrap_or_default();
     let [task, gate] = [event.text("taskId"), event.gate()].map(Option::unwrap_or_default);

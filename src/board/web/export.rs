@@ -1,4 +1,4 @@
-//! The board as plain files with relative links, for any web host: a project as it is at a commit, the same bytes each time.
+//! The board as plain files with relative links, for any web host: a project at a commit, with the same bytes each time.
 
 use super::answers::{graph_of, project_page, tasks_at};
 use super::assets::ASSETS;
@@ -15,10 +15,10 @@ use crate::tasks::headers::dependencies::Dependencies;
 use crate::tasks::headers::listing::{ListScope, Listing, read_all};
 use crate::tasks::view::why::NOT_NOW;
 
-/// Takes a file: its path, and what is in it.
+/// Takes a file: its path and its content.
 pub(crate) type PutFile<'p> = dyn FnMut(&str, &[u8]) -> Result<(), ProjectError> + 'p;
 
-/// Makes all files of a project's site. The clock of the workspace tells the time of the commit.
+/// Makes all files of a project's site. The clock of the workspace must return the time of the commit.
 pub(crate) fn export_site(
     workspace: &Workspace,
     commit: &str,
@@ -42,7 +42,7 @@ pub(crate) fn export_site(
         signs: false,
         notice: None,
     };
-    // Nothing can be done there, so that pages have no script.
+    // The files allow no acts, so pages have no script.
     for asset in ASSETS.iter().filter(|asset| asset.name != "board.js") {
         put(&format!("assets/{}", asset.name), asset.bytes)?;
     }
@@ -63,7 +63,7 @@ pub(crate) fn export_site(
     }
     for (task, _) in &all.tasks {
         let mut details = read_task(workspace, &task.id)?;
-        // The site shows a commit, whatever git is about in this clone: CI has no branch checked out.
+        // The site shows a commit, whatever git is doing in this clone: CI has no branch checked out.
         details.reasons.retain(|reason| !reason.starts_with(NOT_NOW));
         let graph = graph_of(rules, &details, &board);
         let content = task_page::task(&frame, &details, board.card(&task.id), None, None, &graph);
@@ -73,7 +73,7 @@ pub(crate) fn export_site(
     Ok(())
 }
 
-/// Returns the board as nobody in particular sees it.
+/// Returns the board without a reader.
 fn board_of(workspace: &Workspace, in_force: &InForce, mut listing: Listing) -> BoardView {
     let dependencies = Dependencies::of(workspace, in_force, &listing);
     for (task, _) in &mut listing.tasks {

@@ -15,11 +15,11 @@ use axum::routing::get;
 
 use crate::observability::metrics::exposition::ExpositionFormat;
 
-/// Returns the page in that format; nothing if there is none yet.
+/// Returns the page in that format; `None` if there is none yet.
 pub(crate) type MetricsPage = dyn Fn(ExpositionFormat) -> Option<String> + Send + Sync;
 
-/// Returns a server's answers where it has this page alone. A page that only this machine may read is not for web sites, which a browser
-/// lets in under a name of their own that stands for this machine: `Host` must be an address or `localhost`.
+/// Returns the routes of a server that has only this page. If only this machine may read it, `Host` must be an address or `localhost`:
+/// otherwise a web site whose name resolves to this machine could read it through a browser.
 pub(crate) fn metrics_router(page: Arc<MetricsPage>, is_exposed: bool) -> Router {
     let answer = async |State(page): State<Arc<MetricsPage>>, headers: HeaderMap| {
         metrics_answer(page, &headers).await
@@ -41,7 +41,7 @@ async fn only_this_machine(request: Request, next: Next) -> Response {
     (StatusCode::MISDIRECTED_REQUEST, text).into_response()
 }
 
-/// Answers with the page. The first one waits until everything is counted.
+/// Answers with the page. The first answer waits until everything is counted.
 pub(super) async fn metrics_answer(page: Arc<MetricsPage>, headers: &HeaderMap) -> Response {
     let accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let format = ExpositionFormat::wanted(&accepted.collect::<String>());
@@ -58,7 +58,7 @@ pub(super) async fn metrics_answer(page: Arc<MetricsPage>, headers: &HeaderMap) 
     answer
 }
 
-/// Returns whether a `Host`, with or without a port, is an address or `localhost`.
+/// Returns true if a `Host`, with or without a port, is an address or `localhost`.
 fn is_this_machine(host: &str) -> bool {
     let name = host.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok());
     let name = name.map_or(host, |(name, _)| name);

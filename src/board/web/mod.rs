@@ -1,6 +1,6 @@
 //! The board in a browser: pages made on the server, over the same view model as the terminal's.
 //!
-//! A page works without script; the script adds live updates, keys and dragging. All that a page may do is a
+//! A page works without script; the script adds live updates, keys and dragging. Every act of a page is a
 //! [`super::model::act::BoardAct`], so that a click is the same operation as a command.
 
 mod access;

@@ -1,4 +1,4 @@
-//! A request for a page of a project, and the kinds of answers: a page, a fault, or the way to another page.
+//! A request for a page of a project, and the kinds of answers: a page, a fault, or a redirect to another page.
 
 use std::collections::HashMap;
 use std::io::ErrorKind::{QuotaExceeded, StorageFull};
@@ -20,10 +20,10 @@ use crate::git::GitError;
 use crate::project::error::{ProjectError, reason_of};
 use crate::storage::StoreError;
 
-/// What a request for a page comes to.
+/// The answer to a request for a page.
 pub(super) type PageAnswer = Result<Response, WebFault>;
 
-/// Why there is no page, and what to do about it.
+/// The reason why there is no page, and how to fix that.
 #[derive(Debug)]
 pub(super) struct WebFault {
     pub status: StatusCode,
@@ -65,7 +65,7 @@ impl IntoResponse for WebFault {
     }
 }
 
-/// Returns whether there is no room on a disk, or in a quota.
+/// Returns true if a disk is full, or a quota used up.
 fn is_disk_full(error: &ProjectError) -> bool {
     let cause = match error {
         ProjectError::Store(
@@ -104,14 +104,14 @@ impl From<ProjectError> for WebFault {
     }
 }
 
-/// Has files read and written on a thread where that holds up nobody.
+/// Runs work on files on a thread for blocking work.
 pub(super) async fn blocking(answer: impl FnOnce() -> PageAnswer + Send + 'static) -> PageAnswer {
     let done = tokio::task::spawn_blocking(answer).await;
     let (problem, fix) = ("the page cannot be made", "report it as a bug of aof");
     done.unwrap_or_else(|_| Err(WebFault::new(StatusCode::INTERNAL_SERVER_ERROR, problem, fix)))
 }
 
-/// Why there is no answer, as `--json` shows errors.
+/// The reason why there is no answer, in the form of `--json` errors.
 pub(super) struct ApiFault(StatusCode, Value);
 
 impl From<ProjectError> for ApiFault {
@@ -137,7 +137,7 @@ impl IntoResponse for ApiFault {
     }
 }
 
-/// Returns the page where people log in by name, from where they come to the page that they asked for.
+/// Returns the page where people log in by name; a login leads on to the page `to`.
 pub(super) fn login_page(to: &str, refusal: Option<&str>) -> Markup {
     small_page(
         "Log in",
@@ -177,7 +177,7 @@ pub(super) fn page_answer(page: &Markup) -> Response {
     ([(CONTENT_TYPE, "text/html; charset=utf-8")], page_bytes(page)).into_response()
 }
 
-/// A request for a page of a project, by somebody who is logged in.
+/// A request for a page of a project, by a visitor who is logged in.
 pub(super) struct Asked {
     pub site: Arc<BoardSite>,
     at: usize,
@@ -186,7 +186,7 @@ pub(super) struct Asked {
     pub query: HashMap<String, String>,
     /// The name of the server in the URL, as passkeys know it.
     host: String,
-    /// What the last request did, for the page that follows it.
+    /// The result of the last request, for the page after it.
     pub said: Option<String>,
 }
 
@@ -195,7 +195,7 @@ impl Asked {
         &self.site.projects[self.at]
     }
 
-    /// Returns who asks.
+    /// Returns the reader who sent the request.
     pub(super) fn reader(&self) -> Result<&SiteReader, WebFault> {
         let reader = self.site.reader(self.project(), &self.visitor);
         reader.ok_or_else(|| WebFault::not_found("there is no such page"))
@@ -206,7 +206,7 @@ impl Asked {
         self.host.clone()
     }
 
-    /// Returns a part of the path as what it stands for.
+    /// Parses a part of the path.
     pub(super) fn named<T: std::str::FromStr>(&self, name: &str) -> Result<T, WebFault> {
         let text = self.path.get(name).map(String::as_str).unwrap_or_default();
         text.parse().map_err(|_| WebFault::not_found("there is no such page"))
@@ -228,7 +228,7 @@ impl FromRequestParts<Arc<BoardSite>> for Asked {
         let visitor = parts.extensions.get::<Visitor>().cloned().ok_or_else(unknown)?;
         let slug = path.get("project").map(String::as_str).unwrap_or_default();
         let at = site.projects.iter().position(|project| project.slug == slug);
-        // A page that only follows changes leaves it to the page that comes.
+        // A page that only follows changes leaves the message to the next page.
         let is_live = parts.headers.contains_key("x-live");
         let said = said(&parts.headers).filter(|_| !is_live);
         let host = parts.headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
@@ -238,7 +238,7 @@ impl FromRequestParts<Arc<BoardSite>> for Asked {
     }
 }
 
-/// Returns whether a place that a form names is at this server. Browsers take `\` for `/`, and skip tabs.
+/// Returns true if a place that a form names is at this server. Browsers take `\` for `/`, and skip tabs.
 pub(super) fn is_here(place: &str) -> bool {
     let is_path = place.starts_with('/') && !place.starts_with("//");
     is_path && place.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\')
@@ -259,14 +259,14 @@ pub(super) fn with_cookie(mut response: Response, cookie: &str) -> Response {
 
 const SAID: &str = "aof-said";
 
-/// Sends the browser to a page that tells what was done.
+/// Sends the browser to a page that reports what was done.
 pub(super) fn see_and_say(place: &str, sentence: &str) -> Response {
     let text = query_string(&[("", sentence)]);
     let cookie = format!("{SAID}{text}; Path=/; HttpOnly; SameSite=Strict; Max-Age=30");
     with_cookie(see(place), &cookie)
 }
 
-/// Has the browser forget what was told.
+/// Makes the browser forget the last report.
 pub(super) fn once_said(response: Response) -> Response {
     with_cookie(response, &format!("{SAID}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0"))
 }

@@ -1,4 +1,4 @@
-//! The addresses of the server, and what stands before all of them: the name it was asked by, who asks, and limits.
+//! The addresses of the server, and the checks before all of them: the name of the server, the visitor, and limits.
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
@@ -37,16 +37,16 @@ use crate::project::error::ProjectError;
 
 /// The most bytes of a request's body.
 const BODY_LIMIT: usize = 1024 * 1024;
-/// The most bytes of a body by whoever is unknown: a login is short, and bodies are in memory before they are looked at.
+/// The most bytes of a body from an unknown visitor: a login is short, and bodies are in memory before they are looked at.
 const STRANGER_LIMIT: usize = 16 * 1024;
-/// How long the body of a request may take. What it asks for is then done, however long that takes: a change is answered for.
+/// The time limit for the body of a request. The work on it then has no limit: every change gets its answer.
 const BODY_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// What a page may load and do: only files of this server, no script or style within the page.
+/// The policy of what a page may load and do: only files of this server, no script or style within the page.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// Returns all that the server answers.
+/// Returns all routes of the server.
 pub(crate) fn router(site: Arc<BoardSite>, stop: StopSignal) -> Router {
     let mut project = Router::new();
     for page in NavPage::ALL {
@@ -87,7 +87,7 @@ pub(crate) fn router(site: Arc<BoardSite>, stop: StopSignal) -> Router {
         .with_state(site)
 }
 
-/// Turns away what is not for this server or comes from another web site, and says in each answer what a page may do.
+/// Refuses requests that are not for this server or are from another web site. Adds to each answer what a page may do.
 async fn guard(State(site): State<Arc<BoardSite>>, request: Request, next: Next) -> Response {
     let headers = request.headers();
     let is_for_agents = request.uri().path() == "/mcp" || bearer(headers).is_some();
@@ -127,14 +127,14 @@ async fn guard(State(site): State<Arc<BoardSite>>, request: Request, next: Next)
         response.headers_mut().insert(name, HeaderValue::from_static(value));
     }
     if response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "text/event-stream") {
-        // Else nginx and its like hold a stream back until they have a bufferful.
+        // Otherwise nginx and similar proxies hold a stream back until a buffer is full.
         response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
     }
     response.headers_mut().entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     response
 }
 
-/// Waits for the whole body, as long as a slow client may take.
+/// Waits for the whole body, up to the time limit.
 async fn received(request: Request, limit: usize) -> Result<Request, WebFault> {
     let (parts, body) = request.into_parts();
     let read = timeout(BODY_TIMEOUT, to_bytes(body, limit)).await.map_err(|_| {
@@ -149,7 +149,7 @@ async fn received(request: Request, limit: usize) -> Result<Request, WebFault> {
     Ok(Request::from_parts(parts, Body::from(body)))
 }
 
-/// Lets in whoever is logged in.
+/// Lets in visitors who are logged in.
 async fn ask_who(State(site): State<Arc<BoardSite>>, mut request: Request, next: Next) -> Response {
     match site.visitor(request.headers()) {
         Some(visitor) => {
@@ -184,7 +184,7 @@ fn shown(
     get(async move |asked: Asked| blocking(move || answer(&asked)).await)
 }
 
-/// Answers a form, which has to be one that a page of this server sent.
+/// Answers a form, which must be from a page of this server.
 fn sent(answer: fn(&Asked, &Posted) -> PageAnswer) -> MethodRouter<Arc<BoardSite>> {
     post(async move |asked: Asked, Form(fields): Form<Vec<(String, String)>>| {
         let posted = Posted(fields);
@@ -231,7 +231,7 @@ async fn login(
     Ok(with_cookie(see("/"), &cookie))
 }
 
-/// Lets in whoever knows a password. Attempts are limited before the password is looked at.
+/// Lets in people who know a password. Attempts are limited before the password is checked.
 async fn login_by_name(
     State(site): State<Arc<BoardSite>>,
     Extension(ClientAddress(address)): Extension<ClientAddress>,
@@ -260,7 +260,7 @@ async fn login_by_name(
     .await
 }
 
-/// Answers Prometheus; of several projects, `project` names one.
+/// Answers Prometheus. With several projects, `project` names one.
 async fn metrics(
     State(site): State<Arc<BoardSite>>,
     Query(query): Query<HashMap<String, String>>,

@@ -1,4 +1,4 @@
-//! The server: takes connections, gives each a time limit, and ends when it is asked to.
+//! The server: takes connections, gives each a time limit, and ends when asked.
 
 use std::io;
 use std::net::{IpAddr, TcpListener};
@@ -15,25 +15,25 @@ use tokio::time::{sleep, timeout};
 
 use super::endpoint::BoundServer;
 
-/// How long a client may take to send the head of a request.
+/// The time that a client may take to send the head of a request.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long requests under way may take to end when the server ends.
+/// The time that requests under way may take to end when the server ends.
 const LAST_REQUESTS: Duration = Duration::from_secs(10);
-/// The most connections at once; more wait in the system's queue.
+/// The largest number of connections at once; more wait in the system's queue.
 const MAX_CONNECTIONS: usize = 1024;
-/// How many requests may read or write a project at once.
+/// The number of requests that may read or write a project at once.
 const WORKERS: usize = 16;
 /// The pause after a failed accept, as when there are too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
-/// Where a request comes from.
+/// The address that a request is from.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ClientAddress(pub IpAddr);
 
-/// Says when the server, and the streams of its pages, have to end.
+/// Becomes true when the server, and the streams of its pages, must end.
 pub(crate) type StopSignal = watch::Receiver<bool>;
 
-/// Has the server end.
+/// Ends the server.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StopSender(watch::Sender<bool>);
 
@@ -47,7 +47,7 @@ impl StopSender {
     }
 }
 
-/// Answers until it is told to stop; then requests under way are finished.
+/// Answers until asked to stop; then finishes the requests under way.
 pub(crate) fn serve(server: BoundServer, router: Router, stop: &StopSender) -> io::Result<()> {
     let runtime = Builder::new_multi_thread()
         .worker_threads(2)
@@ -70,7 +70,7 @@ async fn accept(listener: TcpListener, router: Router, mut stop: StopSignal) -> 
             sleep(ACCEPT_PAUSE).await;
             continue;
         };
-        // Small answers are sent at once. A connection that is gone already fails by itself.
+        // Small answers are sent at once. A connection that is already gone fails by itself.
         let _ = stream.set_nodelay(true);
         let service =
             TowerToHyperService::new(router.clone().layer(Extension(ClientAddress(client.ip()))));
@@ -80,13 +80,13 @@ async fn accept(listener: TcpListener, router: Router, mut stop: StopSignal) -> 
             .serve_connection(TokioIo::new(stream), service);
         let connection = graceful.watch(connection);
         tokio::spawn(async move {
-            // A client that goes away or is too slow gets no answer.
+            // A client that is gone or too slow gets no answer.
             let _ = connection.await;
             drop(permit);
         });
     }
     drop(listener);
-    // What does not end in time is cut off: each change is written as a whole or not at all.
+    // Requests that do not end in time are cut off: each change is written as a whole or not at all.
     let _ = timeout(LAST_REQUESTS, graceful.shutdown()).await;
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What the server shows: its projects, each with its board as each reader sees it now.
+//! The projects of the server, each with its board as each reader sees it now.
 
 use std::sync::{Arc, Mutex};
 
@@ -18,7 +18,7 @@ use crate::project::workspace::{Clock, WorkspaceOpener};
 pub(crate) struct BoardSite {
     pub projects: Vec<SiteProject>,
     pub access: Access,
-    /// People with logins; without them, whoever has the link is git's user.
+    /// People with logins; if `None`, a visitor with the link is git's user.
     pub users: Option<SiteUsers>,
     pub clock: Clock,
     pub agents: Box<AgentDoor>,
@@ -35,7 +35,7 @@ pub(crate) struct SiteUsers {
 /// The name of a header in which a proxy names the login.
 pub(crate) type LoginHeader = HeaderName;
 
-/// Answers a message of an agent; nothing where nobody has its token.
+/// Answers a message of an agent; `None` if its token is unknown.
 pub(crate) type AgentDoor = dyn Fn(&AgentPost) -> Option<AgentReply> + Send + Sync;
 
 /// A message of an agent, by the Model Context Protocol.
@@ -49,7 +49,7 @@ pub(crate) struct AgentPost {
     pub body: Vec<u8>,
 }
 
-/// The status, and the JSON that is answered.
+/// The status and the JSON of the answer.
 pub(crate) type AgentReply = (u16, Option<String>);
 
 /// A project that is shown.
@@ -58,13 +58,13 @@ pub(crate) struct SiteProject {
     pub slug: String,
     pub opener: WorkspaceOpener,
     pub readers: Vec<SiteReader>,
-    /// For Prometheus, which does not log in; nothing where other machines can ask.
+    /// The page for Prometheus, which does not log in; `None` if other machines can connect.
     pub metrics: Option<Arc<MetricsPage>>,
 }
 
-/// Somebody who reads a project, and may act there.
+/// A person who reads a project and may act there.
 pub(crate) struct SiteReader {
-    /// Whose name the reader acts in, or why the reader only looks.
+    /// The agent in whose name the reader acts, or the reason why the reader is read-only.
     pub you: Result<AgentId, String>,
     state: Sender<LiveState>,
 }
@@ -72,10 +72,10 @@ pub(crate) struct SiteReader {
 /// A project's board at one moment.
 #[derive(Debug, Clone, Default)]
 pub(super) struct LiveState {
-    /// Different for each state, also after the server started again.
+    /// A version that differs for each state, also after a restart of the server.
     pub version: String,
     pub board: Option<Arc<BoardView>>,
-    /// Why the project cannot be read now.
+    /// The reason why the project cannot be read now.
     pub trouble: Option<String>,
 }
 
@@ -84,7 +84,7 @@ impl SiteReader {
         Self { you, state: Sender::new(LiveState::default()) }
     }
 
-    /// Takes in what the feed tells. Browsers are told only where that shows.
+    /// Stores a report of the feed. Browsers are notified only if the board then shows something else.
     pub(crate) fn take(&self, news: BoardNews, clock: Clock) {
         self.state.send_if_modified(|state| {
             let (board, trouble) = match news {
@@ -105,18 +105,18 @@ impl SiteReader {
         self.state.borrow().clone()
     }
 
-    /// Returns the states that follow.
+    /// Returns a receiver of the later states.
     pub(super) fn follow(&self) -> Receiver<LiveState> {
         self.state.subscribe()
     }
 }
 
 impl BoardSite {
-    /// Returns who is logged in, or whom a trusted proxy names.
+    /// Returns the visitor who is logged in, or whom a trusted proxy names.
     pub(super) fn visitor(&self, headers: &HeaderMap) -> Option<Visitor> {
         let by_header = || {
             let users = self.users.as_ref()?;
-            // A proxy that only adds its header lets through what a client has sent: then there are two.
+            // A proxy that only adds its header passes on a client's own: then there are two.
             let mut logins = headers.get_all(users.header.as_ref()?).iter();
             let login = logins.next().filter(|_| logins.next().is_none())?.to_str().ok()?;
             Some(self.access.visitor_of_proxy(users.subject(login)?))
@@ -126,7 +126,7 @@ impl BoardSite {
         is_known.then_some(visitor)
     }
 
-    /// Returns who reads the project there, if the visitor is still known.
+    /// Returns the reader of the project, if the visitor is still known.
     pub(super) fn reader<'s>(
         &'s self,
         project: &'s SiteProject,
@@ -134,7 +134,7 @@ impl BoardSite {
     ) -> Option<&'s SiteReader> {
         let users = self.users.as_ref().filter(|_| visitor.agent.is_none());
         let Some(users) = users else {
-            // Without logins, the cookie of an earlier login lets nobody in.
+            // Without logins, the cookie of an earlier login is not accepted.
             let is_owner = visitor.agent.is_some() || visitor.link().is_some();
             return project.readers.first().filter(|_| is_owner);
         };
@@ -144,19 +144,19 @@ impl BoardSite {
 }
 
 impl SiteUsers {
-    /// Returns what a cookie says of a login: it is worth nothing any more once the password is another.
+    /// Returns the subject of a login in a cookie. It becomes invalid when the password changes.
     pub(super) fn subject(&self, login: &str) -> Option<String> {
         self.users.stamp(login).map(|stamp| format!("{login}\n{stamp}"))
     }
 
-    /// Returns whose name a visitor acts in, if the login and its password still are.
+    /// Returns the agent in whose name a visitor acts, if the login still exists with the same password.
     fn agent(&self, visitor: &Visitor) -> Option<&AgentId> {
         let (login, _) = visitor.subject.split_once('\n')?;
         self.users.agent(login).filter(|_| self.subject(login).as_ref() == Some(&visitor.subject))
     }
 }
 
-/// Returns whether two boards differ in nothing but the time.
+/// Returns true if two boards differ only in the time.
 fn shows_the_same(a: Option<&BoardView>, b: Option<&BoardView>) -> bool {
     let (Some(a), Some(b)) = (a, b) else { return a.is_none() && b.is_none() };
     let BoardView { project, at: _, you, lanes, waiting_for_you, unreadable, paused } = a;

@@ -29,7 +29,7 @@ use crate::tasks::view::task_view::{show as show_task, task_value};
 
 /// The exit code of a program that a signal stopped.
 const INTERRUPTED: u8 = 130;
-/// The exit code if the work waits for somebody.
+/// The exit code if the work waits for others.
 pub(crate) const WAITS: u8 = 7;
 
 /// Shows the result of a run, and returns the exit code.
@@ -66,7 +66,7 @@ pub(crate) fn show(
         session.output.line(json_line(merged(ended, value)).to_string());
     } else {
         session.output.line(format!("{subject}{text}"));
-        // Nobody works on a task that failed, so nobody else is told what its last gate wanted.
+        // No one works on a failed task, so no one else gets the wishes of its last gate.
         if matches!(result.end, RunOutcome::Finished(Status::Failed)) {
             let lines = wishes.lines().map(|line| format!("  {}", inert(line)));
             lines.for_each(|line| session.output.line(line));
@@ -135,7 +135,7 @@ fn summary(result: &RunSummary, last: &str) -> (u8, Option<String>, String) {
     }
 }
 
-/// Returns the line for an event; nothing for events that only a live view shows.
+/// Returns the line for an event; `None` for events that only a live view shows.
 pub(crate) fn line(event: &RunEvent) -> Option<String> {
     Some(match event {
         RunEvent::Printed { .. } => return None,
@@ -182,7 +182,7 @@ pub(crate) fn step(started: &StartedAttempt) -> String {
     format!("Step {}/{}: {}", started.step, started.steps, started.station)
 }
 
-/// Returns which attempt it is, from the second one on.
+/// Returns the number of the attempt, from the second one on.
 pub(crate) fn attempt(started: &StartedAttempt) -> String {
     match started.attempt {
         1 => String::new(),
@@ -195,7 +195,7 @@ pub(crate) fn waits_line(waits: &WaitingWork) -> String {
     format!("{} {}: {}", cyan(&waits.ticket), waits.station, why(waits))
 }
 
-/// Returns why work waits, and how it can go on.
+/// Returns the reason why work waits, and how it can continue.
 pub(crate) fn why(waits: &WaitingWork) -> String {
     let WaitingWork { ticket, role, agents, .. } = waits;
     let agents = match &agents[..] {
@@ -305,14 +305,14 @@ pub(crate) fn waits_value(waits: &WaitingWork) -> Value {
 pub(crate) struct RunView {
     output: Output,
     live: Option<Live>,
-    /// Who can be asked, and where the project is.
+    /// The person who can be asked, and the folder of the project.
     person: Option<(AgentId, PathBuf)>,
     git_commands: GitCommands,
     stop: Arc<AtomicBool>,
 }
 
 impl RunView {
-    /// Returns the view; `may_ask` says whether a person at the terminal is asked.
+    /// Returns the view. If `may_ask`, a person at the terminal is asked.
     pub(crate) fn new(
         session: &Session,
         workspace: &Workspace,
@@ -332,7 +332,7 @@ impl RunView {
         Ok(Self { output, live, person, git_commands, stop: Arc::clone(stop) })
     }
 
-    /// Returns a sentence of aof with its git commands changed to work here; an agent's text stays as it is.
+    /// Returns a sentence of aof with its git commands changed to work here; an agent's text is unchanged.
     fn with_git_prefix(&self, event: &RunEvent, text: String) -> String {
         match event {
             RunEvent::WaitingWork(_)
@@ -390,7 +390,7 @@ impl Audience for RunView {
     }
 }
 
-/// How often a spinner turns.
+/// The interval of a spinner's turns.
 const TURN: Duration = Duration::from_millis(100);
 
 /// Lines on stderr that are redrawn: one for each agent at work.
@@ -401,7 +401,7 @@ struct Live {
 }
 
 impl Live {
-    /// Returns the lines, unless stderr is no terminal or one without a cursor (`TERM=dumb`).
+    /// Returns the lines. Returns `None` if stderr is not a terminal, or is one without a cursor (`TERM=dumb`).
     fn at_terminal() -> Option<Self> {
         let all = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
         let can_draw = std::io::stderr().is_terminal() && !all.is_hidden();
@@ -424,7 +424,7 @@ impl Live {
             _ => {}
         }
         if let Some(line) = line {
-            // If the terminal fails nothing is lost: the task files have everything.
+            // If the terminal fails, nothing is lost: the task files have everything.
             let _ = self.all.println(line);
         }
     }

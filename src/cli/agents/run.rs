@@ -1,4 +1,4 @@
-//! `aof run`, its `--dry-run`, `aof runner doctor`, and `aof trust`, without which none of them starts a program.
+//! `aof run`, its `--dry-run`, `aof runner doctor`, and `aof trust`, without which no program is started.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ pub(crate) struct RunArgs {
     how: RunOptions,
 }
 
-// How agents are run.
+// The options for running agents.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct RunOptions {
     /// How many agents work at the same time
@@ -86,7 +86,7 @@ pub(crate) fn run(session: &Session, args: &RunArgs) -> CliResult {
     ended(session, &args.how, start(session, args))
 }
 
-/// Ends a stream of JSON with a line that says how it ended, on errors too.
+/// Ends a stream of JSON with a line that reports its end, even after an error.
 pub(crate) fn ended(session: &Session, how: &RunOptions, outcome: CliResult) -> CliResult {
     match outcome.map_err(waiting_for_trust) {
         Err(error) if session.output.is_json() && !how.dry_run => Ok(session.fail_stream(&error)),
@@ -94,7 +94,7 @@ pub(crate) fn ended(session: &Session, how: &RunOptions, outcome: CliResult) -> 
     }
 }
 
-/// Returns the error of an untrusted program with the exit code of work that waits.
+/// Returns an error, for an untrusted program with the exit code of work that waits.
 fn waiting_for_trust(error: CliError) -> CliError {
     match error.operation_error().map(ProjectError::code) {
         Some(code @ "program_untrusted") => {
@@ -197,7 +197,7 @@ pub(crate) fn run_and_report(
     terminal::set_on_stop(&stop).map_err(|cause| {
         CliError::refused("signals", format!("cannot listen for signals: {cause}"), "try again")
     })?;
-    // Notices are about all that happens from here on, also where none were ever written.
+    // Notices are about all later events, even if none were ever written before.
     write_notices(workspace)?;
     let mut view = RunView::new(session, workspace, !how.no_ask, &stop)?;
     let result = work(&setup, target, usize::from(how.jobs), pace, &stop, &mut view);
@@ -206,7 +206,7 @@ pub(crate) fn run_and_report(
     report::show(session, workspace, target, &result?)
 }
 
-/// Shows what a runner would start next.
+/// Shows the programs that a runner would start next.
 pub(crate) fn show_next(session: &Session, workspace: &Workspace, target: &RunTarget) -> CliResult {
     let (previews, waits) = preview(&runner_setup(session, workspace)?, target)?;
     show_previews(session, &previews, &waits);
@@ -216,7 +216,7 @@ pub(crate) fn show_next(session: &Session, workspace: &Workspace, target: &RunTa
     Ok(ExitCode::SUCCESS)
 }
 
-/// Shows each command with its prompt, and what waits.
+/// Shows each command with its prompt, and the work that waits.
 pub(crate) fn show_previews(session: &Session, previews: &[Preview], waits: &[WaitingWork]) {
     let output = session.output;
     if output.is_json() {
@@ -262,7 +262,7 @@ fn preview_value(preview: &Preview) -> Value {
     })
 }
 
-/// How to configure the start of an agent.
+/// The hint how to configure the start of an agent.
 pub(crate) const HOW_TO_START: &str = "say it in org.yaml, as in `agents: {coder: {run: {preset: claude}}}`; see docs/guides/running.md";
 
 #[derive(Debug, Subcommand)]
@@ -449,7 +449,7 @@ pub(crate) fn run_trust(session: &Session, args: &TrustArgs) -> CliResult {
     Ok(error.map_or(ExitCode::SUCCESS, |error| ExitCode::from(error.exit_code())))
 }
 
-/// Asks at a terminal whether the programs may run that these agents need, or all agents; fails elsewhere.
+/// Asks at a terminal for trust in the programs that these agents need, or all agents; fails elsewhere.
 pub(crate) fn require_trust(
     session: &Session,
     workspace: &Workspace,

@@ -91,7 +91,7 @@ fn workflow_text(workspace: &Workspace, name: &WorkflowName) -> Result<String, P
     Ok(anstream::adapter::strip_str(&text).to_string())
 }
 
-/// Writes the site. The folder has to be new or empty, so that no page of an earlier one stays.
+/// Writes the site. The folder must be new or empty, so that no page of an earlier site remains.
 fn export(session: &Session, folder: &Path) -> CliResult {
     let workspace = session.workspace_below(Path::new(""), "board")?;
     let (commit, time) = commit_of_files(workspace.paths.root()).map_err(|why| {

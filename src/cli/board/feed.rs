@@ -1,4 +1,4 @@
-//! Feeds a board with what changes in its project's files.
+//! Feeds a board with the changes to its project's files.
 
 use std::io;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::project::workspace::Workspace;
 use crate::watch::checks::POLL;
 use crate::watch::file_events::{FileEvents, Hints, Wakeup, WatchedPaths, WatchedPlace};
 
-/// How soon a folder that was created or replaced is watched, where no event tells of it.
+/// The delay after which a folder that was created or replaced is watched, if no event reports it.
 const REWATCH: Duration = Duration::from_secs(5);
 
 /// A board that is kept up to date until this is dropped.
@@ -28,7 +28,7 @@ impl Drop for Feed {
 }
 
 impl Feed {
-    /// Starts to follow a project. The reader is the named agent, else git's user. `tell` returns whether anybody still listens.
+    /// Starts to follow a project. The reader is the named agent, otherwise git's user. The feed ends when `tell` returns false.
     pub(crate) fn start(
         workspace: &Workspace,
         wait: Duration,
@@ -50,7 +50,7 @@ impl Feed {
     }
 }
 
-/// Passes on what changes, until the feed or its reader ends.
+/// Passes on changes, until the feed or its receiver ends.
 fn pass_on(mut events: FileEvents, wakeup: &Wakeup, sender: &Sender<BoardChange>) {
     loop {
         let pause = if events.has_events() { REWATCH } else { POLL };
@@ -58,7 +58,7 @@ fn pass_on(mut events: FileEvents, wakeup: &Wakeup, sender: &Sender<BoardChange>
         if hints.stop {
             return;
         }
-        // Without events, everything is looked at again and again.
+        // Without events, everything is read again at intervals.
         let is_new = events.refresh().unwrap_or(true);
         let is_blind = is_new || !events.has_events();
         let change = if is_blind { Some(BoardChange::Anything) } else { change_of(hints) };
@@ -68,7 +68,7 @@ fn pass_on(mut events: FileEvents, wakeup: &Wakeup, sender: &Sender<BoardChange>
     }
 }
 
-/// Returns what a board has to read again. A commit alone changes no file.
+/// Returns the part that a board must read again. A commit alone changes no file.
 fn change_of(hints: Hints) -> Option<BoardChange> {
     let whole = [WatchedPlace::Anywhere, WatchedPlace::Rules];
     if whole.iter().any(|place| hints.places.contains(place)) {

@@ -32,12 +32,12 @@ use crate::watch::metrics::Metrics;
 use crate::watch::report::WatchReport;
 use crate::watch::watcher::watch;
 
-/// The usual port.
+/// The default port.
 const PORT: u16 = 7420;
-/// Where in `.aof/` a server says how it is reached: in a folder that only this account may enter.
+/// The place in `.aof/` of a server's address: in a folder that only this account may enter.
 const FOLDER: &str = "serve";
 const FILE: &str = "server.json";
-/// How long a server that runs may take to accept a connection.
+/// The time that a running server may take to accept a connection.
 const CONNECT: Duration = Duration::from_secs(2);
 
 #[derive(Debug, clap::Args)]
@@ -96,12 +96,12 @@ pub(crate) fn run_serve(session: &Session, args: &ServeArgs) -> CliResult {
     let mut opened = Vec::new();
     for folder in folders {
         let workspace = session.workspace_below(folder, "serve")?;
-        // People come by a login, or by a link of the terminal; else somebody was only named.
+        // People arrive by a login, or by a link from the terminal; otherwise the person was only named.
         let is_seen = users.is_some() || Session::sees_person(&workspace);
         let workspace = workspace.with_person_seen(is_seen);
         let is_known = |own: &Workspace| own.paths.root() == workspace.paths.root();
         if !opened.iter().any(is_known) {
-            // Whose board it is depends on the rules.
+            // The owner of the board depends on the rules.
             let in_force = workspace.rules()?;
             if let Some(users) = &users {
                 warn_of_strangers(session, users, &workspace, &in_force.rules);
@@ -124,7 +124,7 @@ pub(crate) fn run_serve(session: &Session, args: &ServeArgs) -> CliResult {
         let (slug, opener) = (slug(workspace, &taken), workspace.opener(session.wait));
         let counted = Metrics::start(workspace, session.wait);
         let counted = counted.map_err(|cause| CliError::input("metrics", &cause))?;
-        // Whoever can ask can read them: behind a proxy, everybody can.
+        // Everyone who can connect can read the metrics: behind a proxy, that is everyone.
         let is_private = !server.is_exposed() && args.origin.is_none();
         let metrics = is_private.then(|| counted.page());
         projects.push(SiteProject { slug, opener, readers, metrics });
@@ -147,10 +147,10 @@ pub(crate) fn run_serve(session: &Session, args: &ServeArgs) -> CliResult {
         start_watcher(session, (workspace, &project.slug), counted, &sender)?;
     }
     let router = router(Arc::clone(&site), stop.follow());
-    // The watchers tell of themselves until the server ends.
+    // The watchers report until the server ends.
     let serving = thread::Builder::new().name("server".to_owned()).spawn(move || {
         let ended = serve(server, router, &stop);
-        // Without the server, they have no reason to go on.
+        // Without the server, the watchers have no reason to continue.
         terminal::ask_to_stop();
         drop(sender);
         ended
@@ -165,7 +165,7 @@ pub(crate) fn run_serve(session: &Session, args: &ServeArgs) -> CliResult {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns those who read a project: each agent of the users, or whoever has the link.
+/// Returns the readers of a project: each agent of the users, or the person with the link.
 fn readers(
     session: &Session,
     workspace: &Workspace,
@@ -180,7 +180,7 @@ fn readers(
     }
 }
 
-/// Returns who acts in the browser, or why nobody does.
+/// Returns the agent who acts in the browser, or the reason why none does.
 fn acting(session: &Session, workspace: &Workspace, args: &ServeArgs) -> Result<AgentId, String> {
     if args.read_only {
         return Err("the server was started with --read-only".to_owned());
@@ -206,7 +206,7 @@ fn warn_of_strangers(session: &Session, users: &WebUsers, workspace: &Workspace,
     }
 }
 
-/// Returns what answers agents: the first project that knows the token.
+/// Returns the function that answers agents: the first project that knows the token is used.
 fn agent_door(opened: &[Workspace], wait: Duration) -> Box<AgentDoor> {
     let openers: Vec<_> = opened
         .iter()
@@ -228,7 +228,7 @@ fn agent_door(opened: &[Workspace], wait: Duration) -> Box<AgentDoor> {
     })
 }
 
-/// Reads a URL of a server: a scheme and a host, nothing behind them.
+/// Parses a URL of a server: a scheme and a host, with nothing after them.
 fn origin(text: &str) -> Result<String, String> {
     let text = text.strip_suffix('/').unwrap_or(text);
     let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
@@ -264,9 +264,9 @@ fn print_hash(session: &Session) -> CliResult {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the project's part of the URL: the name of its folder, with a number where that is taken.
+/// Returns the project's part of the URL: the name of its folder, with a number if that is taken.
 fn slug(workspace: &Workspace, taken: &BTreeSet<&str>) -> String {
-    /// Names that the server has for something else.
+    /// Names that the server uses for other pages.
     const OWN: &[&str] =
         &["api", "assets", "events", "healthz", "login", "logout", "mcp", "metrics"];
     let folder = workspace.paths.folder_name().unwrap_or_default();
@@ -281,7 +281,7 @@ fn slug(workspace: &Workspace, taken: &BTreeSet<&str>) -> String {
     names.find(|name| !taken.contains(name.as_str())).unwrap_or_default()
 }
 
-/// Says in each project how the server is reached. The key stays, so that browsers stay logged in.
+/// Writes the address of the server into each project. The key is kept, so that browsers stay logged in.
 fn write_serve_files(
     opened: &[Workspace],
     url: String,
@@ -304,7 +304,7 @@ fn read_serve_file(workspace: &Workspace) -> Result<Option<ServeFile>, StoreErro
     folder.read_json(FILE)
 }
 
-/// Returns where a browser begins.
+/// Returns the link at which a browser begins.
 fn link_of(file: &ServeFile, kind: LinkKind) -> CliResult<String> {
     if file.by_name {
         return Ok(format!("{}/", file.url));
@@ -379,7 +379,7 @@ fn tell_start(session: &Session, site: &BoardSite, file: &ServeFile) -> CliResul
     Ok(())
 }
 
-/// Starts the watcher of a project; where one runs, it stands by.
+/// Starts the watcher of a project. If another one runs, it waits as a standby.
 fn start_watcher(
     session: &Session,
     (workspace, slug): (&Workspace, &str),
@@ -391,7 +391,7 @@ fn start_watcher(
     let run = move || {
         serving::work_in_background();
         let mut tell = |report: WatchReport| {
-            // The server has ended where nobody reads it.
+            // The server has ended if no one receives the report.
             let _ = reports.send((slug.clone(), report));
         };
         let watched = opener

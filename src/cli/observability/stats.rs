@@ -17,7 +17,7 @@ use crate::observability::stats::report::{Stats, StatsQuery, stats};
 use crate::project::issue::left_out_warning;
 use crate::tasks::headers::summary::time;
 
-/// How many tasks with wrong clocks are named.
+/// The number of tasks with wrong clocks that are named.
 const FEW: usize = 4;
 
 #[derive(Debug, clap::Args)]
@@ -99,20 +99,20 @@ fn warn_of_clocks(session: &Session, stats: &Stats) {
     session.warn(&inert(&format!("{what}: see `aof history` of {names}")));
 }
 
-/// The sentence where tasks have only waited.
+/// The sentence if tasks have only waited.
 const NO_VISITS: &str = "no visit of a gate has ended in this time, so there is little to count";
-/// How many weeks are drawn.
+/// The number of weeks that are drawn.
 const WEEKS: usize = 20;
-/// How many gates are shown.
+/// The number of gates that are shown.
 const GATES: usize = 8;
-/// How many idle gates are named.
+/// The number of idle gates that are named.
 const IDLE: usize = 4;
-/// The lines of a screen without the prompt, and at least so many agents.
+/// The number of lines of a screen without the prompt, and the least number of agents.
 const LINES: usize = 23;
 const AGENTS: usize = 3;
-/// An agent with fewer completed visits is not compared with others.
+/// The number of completed visits below which an agent is not compared with others.
 const LEAST_VISITS: u64 = 5;
-/// How many tasks with the most passes are named.
+/// The number of tasks with the most passes that are named.
 const WORST: usize = 3;
 /// The column in which answers begin.
 const MARGIN: usize = 12;
@@ -284,10 +284,10 @@ fn sparkline(stats: &Stats, value: impl Fn(&Week) -> Option<f64>) -> String {
 
 /// The longest bar, in characters.
 const BAR_WIDTH: u32 = 12;
-/// A rejection rate above this is shown as a problem.
+/// The rejection rate above which it is shown as a problem.
 const HIGH_RATE: f64 = 0.5;
 
-/// Returns the table of gates: in full, or at most `most` of them, where most of the time is spent, with fewer columns.
+/// Returns the table of gates: in full, or with fewer columns and at most `most` gates, those where most of the time is spent.
 fn gates(stats: &Stats, most: Option<usize>) -> String {
     let mut shown: Vec<(usize, &GateStats)> = stats.gates.iter().enumerate().collect();
     shown.sort_by(|a, b| b.1.time.part.cmp(&a.1.time.part).then(a.0.cmp(&b.0)));
@@ -343,7 +343,7 @@ fn gates(stats: &Stats, most: Option<usize>) -> String {
     table.render(width())
 }
 
-/// Returns the agents, those who did most first.
+/// Returns the agents, those with the most visits first.
 fn agents(stats: &Stats, most: usize) -> String {
     let slowest = stats.agents.iter().filter_map(|agent| agent.pace).fold(0.0, f64::max);
     let table = Table::of(&stats.agents[..most.min(stats.agents.len())])
@@ -422,7 +422,7 @@ fn percent(share: Share) -> String {
     share.rate().map_or_else(|| "-".to_owned(), |rate| format!("{:.0}%", rate * 100.0))
 }
 
-/// Returns a bar that fills this part of so many characters; a part above zero is always visible.
+/// Returns a bar that fills a part of `letters` characters; a part above zero is always visible.
 fn bar(part: f64, letters: u32) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     let part = part.clamp(0.0, 1.0);

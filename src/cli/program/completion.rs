@@ -1,4 +1,4 @@
-//! Shell completion. The shell asks the program, which offers what the project has. It writes nothing and prints no errors.
+//! Shell completion. The shell asks the program, which offers values of the project. It writes nothing and prints no errors.
 
 use std::any::TypeId;
 use std::ffi::OsStr;
@@ -33,7 +33,7 @@ pub(super) fn shell() -> impl TypedValueParser<Value = String> {
     PossibleValuesParser::new(Shells::builtins().names())
 }
 
-/// Returns the script by which the shell asks `aof` for completions.
+/// Returns the script with which the shell asks `aof` for completions.
 pub(super) fn registration(shell: &str) -> String {
     let mut script = Vec::new();
     if let Some(shell) = Shells::builtins().completer(shell) {
@@ -47,7 +47,7 @@ pub(super) fn registration(shell: &str) -> String {
     String::from_utf8_lossy(&script).into_owned()
 }
 
-/// Prints the candidates if a shell asks for them; returns whether it does.
+/// Prints the candidates if a shell asks for them. Returns true if it does.
 pub(super) fn answer(command: impl Fn() -> Command) -> bool {
     let is_asked = std::env::var_os(VARIABLE).is_some()
         && std::env::args_os().nth(1).is_some_and(|word| word == "--");
@@ -58,7 +58,7 @@ pub(super) fn answer(command: impl Fn() -> Command) -> bool {
             command.build();
             with_candidates(command)
         });
-        // A shell that is not known, or that has gone, gets no candidates.
+        // An unknown shell, or one that is gone, gets no candidates.
         let _ = asked.try_complete(std::env::args_os(), folder.as_deref());
         let _ = io::stdout().flush();
     }
@@ -67,7 +67,7 @@ pub(super) fn answer(command: impl Fn() -> Command) -> bool {
 
 fn with_candidates(command: Command) -> Command {
     let with = |arg: Arg| {
-        // Hidden options are offered only where nothing else is.
+        // Hidden options are offered only if there is nothing else.
         let arg = if arg.is_positional() { arg } else { arg.hide(true) };
         match completer(&arg) {
             Some(completer) => arg.add(completer),
@@ -77,10 +77,10 @@ fn with_candidates(command: Command) -> Command {
     command.mut_args(with).mut_subcommands(with_candidates)
 }
 
-/// What the project offers for an argument.
+/// A function that returns the project's candidates for an argument.
 type Offer = fn(&CompletedProject, typed: &str) -> Vec<CompletionCandidate>;
 
-/// Returns what completes an argument: its type tells, else the name of its value.
+/// Returns the completer of an argument: by its type, otherwise by the name of its value.
 fn completer(arg: &Arg) -> Option<ArgValueCompleter> {
     let kind = arg.get_value_parser().type_id();
     let is = |name: &str| arg.get_value_names().is_some_and(|names| names[0].contains(name));
@@ -135,7 +135,7 @@ impl CompletedProject {
         Some(Self { workspace, in_force, words })
     }
 
-    /// Returns the active tasks, those first that wait for whoever asks. If none begins as typed, archived ones.
+    /// Returns the active tasks, those that wait for the user first. If none begins with the typed text, returns archived ones.
     fn tasks(&self, typed: &str) -> Vec<CompletionCandidate> {
         let mut tasks = self.active();
         if !typed.is_empty() && tasks.iter().all(|task| !task.id.begins_with(typed)) {
@@ -156,7 +156,7 @@ impl CompletedProject {
         tasks.iter().filter_map(candidate).collect()
     }
 
-    /// Returns the tasks, and behind the first one of an assignment agents too.
+    /// Returns the tasks; for an assignment, after its first task, also the agents.
     fn named_words(&self, typed: &str) -> Vec<CompletionCandidate> {
         let mut all = self.tasks(typed);
         if self.words.iter().any(|word| word == "assign") && self.named_task().is_some() {
@@ -215,7 +215,7 @@ impl CompletedProject {
         matching(typed, tags.into_iter().map(|tag| (tag, None)))
     }
 
-    /// Returns the outcomes of the task that was named before, else those of all gates.
+    /// Returns the outcomes of the task named earlier in the line, otherwise those of all gates.
     fn outcomes(&self, typed: &str) -> Vec<CompletionCandidate> {
         let named = self.named_task();
         let brief = named.and_then(|task| {
@@ -243,7 +243,7 @@ impl CompletedProject {
     }
 }
 
-/// Returns the id that begins as typed, in the case that was typed, with or without the prefix: shells compare.
+/// Returns the id that begins with the typed text, in the typed case, with or without the prefix: shells compare.
 fn whole(id: &TaskId, typed: &str) -> Option<String> {
     let whole = [id.as_str(), id.local()].into_iter();
     let mut fits = whole.filter(|whole| {
@@ -252,7 +252,7 @@ fn whole(id: &TaskId, typed: &str) -> Option<String> {
     Some(format!("{typed}{}", &fits.next()?[typed.len()..]))
 }
 
-/// Returns the words that begin as typed, each once, with what helps to choose.
+/// Returns the words that begin with the typed text, each once, with a description that helps to choose.
 fn matching(
     typed: &str,
     words: impl Iterator<Item = (String, Option<String>)>,

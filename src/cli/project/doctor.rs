@@ -10,7 +10,7 @@ use crate::project::issue::Weight;
 use crate::storage::lock::is_watched;
 use crate::tasks::plan::DryRun;
 
-/// How many issues of one kind are shown.
+/// The number of issues of one kind that are shown.
 pub(super) const FEW: usize = 5;
 
 #[derive(Debug, clap::Args)]

@@ -136,7 +136,7 @@ pub(crate) fn run(session: &Session, args: &InitArgs) -> CliResult {
     Ok(added.exit_code())
 }
 
-/// Returns whether a killed `aof init` has left no more than `.aof/` in exactly this folder.
+/// Returns true if a killed `aof init` has left no more than `.aof/` in exactly this folder.
 fn is_left_unfinished(session: &Session, folder: &Path, root: &Path) -> CliResult<bool> {
     let is_here = std::fs::canonicalize(folder).is_ok_and(|folder| folder == root);
     Ok(is_here && is_unfinished(&session.new_workspace(root)?)?)
@@ -196,19 +196,19 @@ fn take_out(session: &Session, args: &InitArgs) -> CliResult {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The branch that tasks are offered where there is code.
+/// The branch that is offered for tasks if there is code.
 const BRANCH_NAME: &str = "aof";
 
 const BRANCH_QUESTION: &str = "There is code here. Keep tasks on a branch of their own, `aof`, so that all branches and worktrees \
                                share them? [y/N] ";
 
-/// Returns the last commit of the repository around the folder, where tasks would share a branch with code.
+/// Returns the last commit of the repository around the folder, in which tasks would share a branch with code.
 fn code(folder: &Path) -> CliResult<Option<CommitId>> {
     let repository = repository_around(folder)?.filter(|_| folder.is_dir());
     Ok(repository.and_then(|repository| repository.head().ok()?.commit))
 }
 
-/// Adds to an existing project.
+/// Adds files for agents or for monitoring to an existing project.
 fn add(session: &Session, args: &InitArgs, root: &Path, mode: DryRun) -> CliResult {
     let open = Workspace::open(root, "aof init".to_owned(), now, session.wait, warn_in_log);
     let in_force = open.and_then(|workspace| workspace.rules()).ok();
@@ -292,7 +292,7 @@ fn show(session: &Session, args: &InitArgs, created: &CreatedProject, added: &Ad
     }
 }
 
-/// Shows what was set up in `.git`.
+/// Shows the settings that were made in `.git`.
 fn show_set_up(output: Output, folder: &Path, created: &CreatedProject) {
     let held = created.attributes_held;
     if held {
@@ -362,14 +362,14 @@ fn value(template: Template, created: &CreatedProject) -> Value {
     value
 }
 
-/// What was added to the project besides its rules: files for agents and for monitoring.
+/// The additions to the project besides its rules: files for agents and for monitoring.
 pub(crate) struct Added {
     pub agents: Option<WiredAgents>,
     pub monitoring: Option<MonitoringReport>,
 }
 
 impl Added {
-    /// Adds them to the JSON of the command.
+    /// Adds the additions to the JSON of the command.
     pub(crate) fn put(&self, value: &mut Value) {
         if let Some(wired) = &self.agents {
             value["agents"] = agents_value(wired);
@@ -387,7 +387,7 @@ impl Added {
         }
     }
 
-    /// Shows them, each part after `gap`.
+    /// Shows the additions, each part after `gap`.
     pub(crate) fn show(&self, session: &Session, mode: DryRun, gap: &str) {
         if let Some(wired) = &self.agents {
             session.output.print(gap);

@@ -15,7 +15,7 @@ use crate::setup::migrate::{MigrationReport, add_gates};
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::view::task_view::warnings_value;
 
-/// How many tasks are named without `-v`.
+/// The number of tasks that are named without `-v`.
 const FEW: usize = 20;
 
 #[derive(Debug, Subcommand)]

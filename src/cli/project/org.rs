@@ -67,7 +67,7 @@ pub(crate) fn run_org(session: &Session, command: &OrgCommand) -> CliResult {
 fn validate(session: &Session) -> CliResult {
     let workspace = session.workspace("org validate")?;
     let (rules, mut diagnostics) = check_worktree(&workspace.repository)?;
-    // Whether its agents suffice is seen at gates.
+    // The check whether there are enough agents needs the gates.
     let is_about_org = |code| matches!(code, "nobody_is_separate" | "staffing_not_checked");
     diagnostics.retain(|found| found.file == ORG_FILE || is_about_org(found.code));
     let valid = match &rules {
@@ -103,7 +103,7 @@ fn reload(session: &Session, mode: DryRun) -> CliResult {
 
 fn show(session: &Session, report: &RulesReport, settled: &RuleChanges, mode: DryRun) {
     let output = session.output;
-    // Notes are said by `validate`.
+    // Notes are printed by `validate`.
     let mut diagnostics = report.diagnostics.clone();
     diagnostics.retain(|own| own.severity != Severity::Note);
     output.say_diagnostics(&diagnostics);
@@ -168,7 +168,7 @@ fn value(report: &RulesReport, settled: &RuleChanges) -> Value {
     merged(report.to_value(), more)
 }
 
-/// How many ids are named.
+/// The number of ids that are named.
 const FEW_TASKS: usize = 5;
 
 #[derive(Debug, Subcommand)]
@@ -227,7 +227,7 @@ fn drawn(report: &GateReport) -> String {
     table.render(width())
 }
 
-/// How many tasks are named.
+/// The number of tasks that are named.
 const FEW: usize = 8;
 /// The remark on an agent that org.yaml does not register.
 const UNREGISTERED: &str = "not under `agents:`, so never handed work";
@@ -276,7 +276,7 @@ fn all_value(rules: &Rules, load: &Workload, you: Option<&AgentId>) -> Value {
     })
 }
 
-/// Returns the page of all roles, who is at work, and who you are: an agent, or nobody with this email.
+/// Returns the page of all roles, of the agents at work, and of the reader: an agent, or an unknown person with this email.
 fn all(rules: &Rules, load: &Workload, you: &Result<AgentId, Option<String>>) -> String {
     let mut text = if rules.org.roles.is_empty() {
         "no roles: org.yaml defines none\n".to_owned()
@@ -424,7 +424,7 @@ fn gates<'r>(rules: &'r Rules, role: &RoleId) -> Vec<&'r str> {
     of_role.map(|gate| gate.id.as_str()).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
-/// Returns remarks that a reader would have to find out by comparing rows.
+/// Returns remarks that a reader could otherwise find only by comparing rows.
 fn remarks(rules: &Rules) -> String {
     let (mut several, mut idle, mut unknown) = (Vec::new(), Vec::new(), Vec::new());
     for agent in rules.org.all_agents() {

@@ -21,7 +21,7 @@ use crate::storage::lock::is_watched;
 use crate::tasks::headers::summary::{NEW, WAITING};
 use crate::tasks::plan::DryRun;
 
-/// How many tasks a section shows.
+/// The number of tasks that a section shows.
 const SECTION: usize = 10;
 
 #[derive(Debug, clap::Args)]
@@ -90,7 +90,7 @@ fn page(overview: &Overview<'_>, lists: &StatusLists, is_unknown: bool) -> Strin
     section(&mut lines, "Waiting for you", &lists.waiting_for_you, &at, "aof decide");
     section(&mut lines, "Overdue", &lists.overdue, &late, "aof list --overdue");
     section(&mut lines, "Escalated", &lists.escalated, &at, "aof status --json");
-    // What is late has a section of its own.
+    // Overdue tasks have a section of their own.
     let mut attention: Vec<&Issue> =
         overview.attention.iter().filter(|issue| issue.code != "task_overdue").collect();
     attention.sort_by_key(|issue| match issue.code {
@@ -119,14 +119,14 @@ fn page(overview: &Overview<'_>, lists: &StatusLists, is_unknown: bool) -> Strin
     lines.join("\n") + "\n"
 }
 
-/// Returns a text whose lines fit the terminal behind an indent of four.
+/// Returns a text whose lines fit the terminal after an indent of four.
 fn paragraph(text: &str) -> String {
     let room = width().saturating_sub(4);
     let lines = text.lines().flat_map(|line| wrapped(&inert(line), room));
     lines.collect::<Vec<_>>().join("\n    ")
 }
 
-/// Adds a section of tasks, each with how it stands and the command to give.
+/// Adds a section of tasks, each with its state and the command to use.
 fn section(
     lines: &mut Vec<String>,
     title: &str,
@@ -149,7 +149,7 @@ fn section(
     lines.push(String::new());
 }
 
-/// Returns how many tasks there are, in the order in which work flows.
+/// Returns the numbers of tasks, in the order in which work flows.
 fn counts(overview: &Overview<'_>) -> String {
     let states = Status::ALL.iter().map(|status| status.as_str());
     let order = [NEW, WAITING].into_iter().chain(states);

@@ -1,4 +1,4 @@
-//! Shows automatic changes: time limits, expired claims, dependencies, handed out work, new rules; and unreadable files.
+//! Shows automatic changes: time limits, expired claims, dependencies, assigned work, new rules; and unreadable files.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::state::commit_message::{RuleEffect, rule_effect};
 use crate::tasks::view::task_view::{ended_visits, gates_passed};
 
-/// Returns what new rules did to a task.
+/// Returns the effect of new rules on a task.
 pub(crate) fn rule_change_text(changed: &Changed) -> String {
     let task = &changed.after.task;
     let before = changed.before.as_ref().map_or(task, |file| &file.task);
@@ -30,7 +30,7 @@ pub(crate) fn rule_change_text(changed: &Changed) -> String {
     if details.is_empty() { what } else { format!("{what}: {}", details.join("; ")) }
 }
 
-/// Returns what happened to a visit that took too long.
+/// Returns the effect of a time limit on a visit that took too long.
 pub(crate) fn timeout_text(changed: &Changed) -> String {
     let task = &changed.after.task;
     let Some(visit) = timeout(changed) else {
@@ -48,14 +48,14 @@ pub(crate) fn timeout_text(changed: &Changed) -> String {
     format!("timed out at {}{holder}{role}{blocked}", visit.station())
 }
 
-/// Returns what happened to a claim that expired.
+/// Returns the effect of an expired claim.
 pub(crate) fn expired_claim_text(changed: &Changed) -> String {
     let holder = former_holder(changed).map(|agent| format!(" of {agent}")).unwrap_or_default();
     let place = place_text(&changed.after.task, expired_claim_branch(changed));
     format!("the claim{holder} ran out at {place}; it is free again")
 }
 
-/// Returns how a task's dependencies blocked or unblocked it.
+/// Returns a sentence about a task that its dependencies blocked or unblocked.
 pub(crate) fn dependency_text(dependent: &DependencyChange) -> String {
     if dependent.lost.is_empty() {
         return "unblocked: none of its dependencies is lost any more".to_owned();
@@ -92,7 +92,7 @@ pub(crate) fn assignment_value(given: &WorkAssignment) -> Value {
     merged(change, json!({"ticket": given.ticket, "agent": given.agent}))
 }
 
-/// Returns how a task's dependencies blocked or unblocked it, as JSON.
+/// Returns a task that its dependencies blocked or unblocked, as JSON.
 pub(crate) fn dependency_value(dependent: &DependencyChange) -> Value {
     let event = if dependent.lost.is_empty() { "unblocked" } else { "blocked" };
     let lost: Vec<String> = dependent.lost.iter().map(ToString::to_string).collect();
@@ -100,7 +100,7 @@ pub(crate) fn dependency_value(dependent: &DependencyChange) -> Value {
     merged(change, json!({"blockers": lost}))
 }
 
-/// Returns where a task is after a change as JSON; what is unknown in a dry run is null.
+/// Returns a task's place after a change as JSON; what is unknown in a dry run is null.
 pub(crate) fn change_value(event: &str, task: &str, changed: Option<&Changed>) -> Value {
     let after = changed.map(|changed| &changed.after.task);
     json!({
@@ -131,7 +131,7 @@ fn overdue_branch(changed: &Changed) -> Option<&OpenBranch> {
     new_branch(changed, |branch| branch.overdue_since().is_some())
 }
 
-/// Returns the branch for which `is` holds since the change.
+/// Returns the branch for which `is` has become true by the change.
 fn new_branch(changed: &Changed, is: impl Fn(&OpenBranch) -> bool) -> Option<&OpenBranch> {
     let before = changed.before.as_ref().and_then(|file| file.task.gate.as_ref());
     let was = |own: &OpenBranch| before.and_then(|open| open.branch(&own.id)).is_some_and(&is);
@@ -145,10 +145,10 @@ fn place_text(task: &Task, branch: Option<&OpenBranch>) -> String {
 
 /// The exit code for invalid rules, and for lists that leave out unreadable files.
 pub(crate) const INVALID: u8 = 6;
-/// How many unreadable files are named without `-v`.
+/// The number of unreadable files that are named without `-v`.
 const FEW: usize = 20;
 
-/// Shows the diagnostics of rules, or that they are valid, and returns the exit code.
+/// Shows the diagnostics of rules, or that the rules are valid, and returns the exit code.
 pub(crate) fn show_diagnostics(
     session: &Session,
     diagnostics: &[Diagnostic],
@@ -195,7 +195,7 @@ pub(crate) fn unreadable_values(files: &[Unreadable]) -> Value {
     files.iter().map(unreadable_value).collect()
 }
 
-/// Prints which files cannot be read and why, and returns the exit code.
+/// Prints the unreadable files with the reasons, and returns the exit code.
 pub(crate) fn tell_unreadable(session: &Session, files: &[Unreadable]) -> ExitCode {
     let output = session.output;
     let shown = if session.verbose { files.len() } else { files.len().min(FEW) };

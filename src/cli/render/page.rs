@@ -23,7 +23,7 @@ impl TaskPage {
         Self(format!("{}  {}\n", cyan(&task.id), bold(one_line(&task.title))))
     }
 
-    /// Adds facts, one a line, their names aligned.
+    /// Adds facts, one per line, with their names aligned.
     pub(crate) fn facts<N: AsRef<str>>(&mut self, facts: &[(N, String)]) {
         let widest = facts.iter().map(|(name, _)| name.as_ref().width()).max().unwrap_or(0);
         for (name, text) in facts {
@@ -58,7 +58,7 @@ impl TaskPage {
         self.0.push('\n');
     }
 
-    /// Adds a text as it was written, after a blank line.
+    /// Adds a text unchanged, after a blank line.
     pub(crate) fn text(&mut self, text: &str) {
         if !text.trim().is_empty() {
             self.line("");
@@ -66,7 +66,7 @@ impl TaskPage {
         }
     }
 
-    /// Adds what a reviewer asked for. The brief for an agent leaves the gate out: agents are not told the workflow.
+    /// Adds the review of the task. The brief for an agent leaves the gate out: agents are not shown the workflow.
     pub(crate) fn review(&mut self, review: &ReviewContext, gate: Option<&GateId>, now: Timestamp) {
         let from = gate.map(|gate| format!(" from {gate}")).unwrap_or_default();
         let by = review.from_agent.as_ref().map(|agent| format!(" by {agent}")).unwrap_or_default();
@@ -81,7 +81,7 @@ impl TaskPage {
     }
 }
 
-/// Warns if the given visit is not the open one: the task is shown as it is now.
+/// Warns if the given visit is not the open one: the task is shown in its current state.
 pub(crate) fn warn_of_visit(session: &Session, asked: &Ticket, task: &Task) {
     let open = task.ticket();
     if asked.visit.is_none() || asked.visit == open.visit {
@@ -96,7 +96,7 @@ pub(crate) fn warn_of_visit(session: &Session, asked: &Ticket, task: &Task) {
     });
 }
 
-/// Returns whose turn it is.
+/// Returns the role or the agents whose turn it is.
 pub(crate) fn turn(rules: &Rules, file: &TaskFile) -> String {
     let task = &file.task;
     let role = Workplace::of(rules, task)
@@ -124,9 +124,9 @@ fn candidates(rules: &Rules, task: &Task, role: &RoleId, agents: &[AgentId]) -> 
     }
 }
 
-/// Returns the branches of an open fork, each with its state and whose turn it is.
+/// Returns the branches of an open fork, each with its state and the role or agents whose turn it is.
 pub(crate) fn branches(rules: &Rules, task: &Task) -> Vec<(String, String)> {
-    // If new rules turned the fork into a plain gate, its branches are not shown.
+    // If new rules made the fork a plain gate, its branches are not shown.
     let fork = task.gate.as_ref().filter(|_| Workplace::of(rules, task).is_none());
     let branches = fork.map(|open| &open.branches[..]).unwrap_or_default();
     branches.iter().map(|branch| (branch.id.to_string(), turn_at(rules, task, branch))).collect()
@@ -164,7 +164,7 @@ fn alternatives(agents: &[AgentId]) -> String {
     }
 }
 
-/// Returns where the task is and for how long: `review for 2h 15m (visit 3)`.
+/// Returns the gate of the task and the time spent there: `review for 2h 15m (visit 3)`.
 pub(crate) fn place(task: &Task, now: Timestamp) -> Option<String> {
     let open = task.gate.as_ref()?;
     let gate = cyan(&open.current);
@@ -172,7 +172,7 @@ pub(crate) fn place(task: &Task, now: Timestamp) -> Option<String> {
     Some(format!("{gate}{item} for {} (visit {})", between(open.entered, now), open.visit))
 }
 
-/// Returns the status in its colour; of a task that waits for others, with their ids.
+/// Returns the status in its colour; for a task that waits for others, with their ids.
 pub(crate) fn status(task: &Task, waiting_for: &[TaskId]) -> String {
     match task.status {
         _ if !waiting_for.is_empty() => format!("{WAITING}, for {}", joined(waiting_for)),
@@ -183,7 +183,7 @@ pub(crate) fn status(task: &Task, waiting_for: &[TaskId]) -> String {
     }
 }
 
-/// Returns ids with commas.
+/// Returns ids separated by commas.
 pub(crate) fn joined(ids: &[TaskId]) -> String {
     ids.iter().map(TaskId::as_str).collect::<Vec<_>>().join(", ")
 }

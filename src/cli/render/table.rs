@@ -12,14 +12,14 @@ use crate::files::printable::{is_one_line, one_line};
 const GAP: usize = 2;
 /// The least width of a column that may be cut.
 const NARROWEST: usize = 16;
-/// The greatest width of a column that may be cut, even where lines may be of any length.
+/// The greatest width of a column that may be cut, even if lines may be of any length.
 const WIDEST: usize = 160;
 
-/// A table of rows. Empty columns are not shown, unless they are asked for.
+/// A table of rows. Empty columns are shown only if they were asked for.
 pub(crate) struct Table<'a, R> {
     rows: &'a [R],
     columns: Vec<Column<'a, R>>,
-    /// Headings of groups, each with the number of the row that it is above.
+    /// Headings of groups, each with the number of the row below it.
     headings: Vec<(usize, String)>,
 }
 
@@ -30,7 +30,7 @@ struct Column<'a, R> {
     is_right_aligned: bool,
     may_be_cut: bool,
     is_asked_for: bool,
-    /// If there is little room, the column of the lowest rank is left out first; those without a rank stay.
+    /// The rank: if there is little room, the column of the lowest rank is left out first; those without a rank stay.
     rank: Option<u8>,
 }
 
@@ -85,7 +85,7 @@ impl<'a, R> Table<'a, R> {
         self.left(title, cell).last(|column| column.may_be_cut = true)
     }
 
-    /// Lets the last column be left out if there is little room.
+    /// Allows the last column to be left out if there is little room.
     pub(crate) fn extra(self, rank: u8) -> Self {
         self.last(|column| column.rank = Some(rank))
     }
@@ -105,9 +105,9 @@ impl<'a, R> Table<'a, R> {
         self
     }
 
-    /// Returns the lines, none longer than `width` where that is possible.
+    /// Returns the lines, none longer than `width` if that is possible.
     pub(crate) fn render(&self, width: usize) -> String {
-        // Row by row, since the rows of a long list are far apart in memory.
+        // Row by row, because the rows of a long list are far apart in memory.
         let mut texts: Vec<Texts> = self.columns.iter().map(|_| Texts::default()).collect();
         for row in self.rows {
             for (column, texts) in self.columns.iter().zip(&mut texts) {
@@ -158,11 +158,11 @@ impl<'a, R> Table<'a, R> {
     }
 }
 
-/// The texts of a column, one behind the other.
+/// The texts of a column, one after the other.
 #[derive(Default)]
 struct Texts {
     all: String,
-    /// Where each ends, and its style.
+    /// The end of each text, and its style.
     ends: Vec<(usize, Style)>,
     widest: usize,
 }
@@ -183,7 +183,7 @@ impl Texts {
 
 /// Adds a line of texts, each with its style and the width of its column.
 fn push_line<'c>(line: &mut String, cells: impl Iterator<Item = (bool, &'c str, Style, usize)>) {
-    // What is to the left of the next text.
+    // The space to the left of the next text.
     let mut space = 0;
     for (place, (is_right_aligned, text, style, width)) in cells.enumerate() {
         let text = cut(text, width);
@@ -204,13 +204,13 @@ fn push_line<'c>(line: &mut String, cells: impl Iterator<Item = (bool, &'c str, 
     line.push('\n');
 }
 
-/// Returns how many columns a text takes up.
+/// Returns the number of columns that a text takes up.
 fn columns(text: &str) -> usize {
     let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
     if is_plain { text.len() } else { text.width() }
 }
 
-/// Returns the text in at most that many columns, with `…` where it is cut: behind a word, if it has several.
+/// Returns the text in at most `width` columns, with `…` where it is cut: after a word, if it has several.
 pub(crate) fn cut(text: &str, width: usize) -> Cow<'_, str> {
     if columns(text) <= width {
         return Cow::Borrowed(text);
@@ -220,10 +220,10 @@ pub(crate) fn cut(text: &str, width: usize) -> Cow<'_, str> {
     Cow::Owned(cut)
 }
 
-/// Returns how much of a text fits into that many columns, in whole words where that is possible.
+/// Returns the length of the beginning of a text that fits into `width` columns, in whole words if possible.
 pub(crate) fn fitting(text: &str, width: usize) -> usize {
     let (mut used, mut words, mut end) = (0, 0, 0);
-    // Between wide letters, lines may be broken anywhere.
+    // Lines may be broken anywhere between wide letters.
     let mut is_wide = false;
     for (at, letter) in text.char_indices() {
         let columns = letter.width().unwrap_or(0);

@@ -192,7 +192,7 @@ fn act(
     })
 }
 
-/// Runs `change` as the acting agent. Fails if that is unknown.
+/// Runs `change` as the acting agent. Fails if the agent is unknown.
 fn act_as_agent(
     session: &Session,
     command: (&str, TextForm),
@@ -205,7 +205,7 @@ fn act_as_agent(
     })
 }
 
-/// Shows people what was done to a task and what is next. Returns the task for programs.
+/// Shows people the change of a task and the next step. Returns the task for programs.
 pub(super) fn show(
     session: &Session,
     (workspace, in_force): (&Workspace, &InForce),
@@ -233,7 +233,7 @@ pub(super) fn show(
     Value::Null
 }
 
-/// Returns where the task is now and whose turn it is.
+/// Returns the gate of the task and the role or agents whose turn it is.
 fn state(rules: &Rules, changed: &Changed, waiting_for: &[TaskId]) -> String {
     let task = &changed.after.task;
     let Some(open) = &task.gate else {

@@ -30,7 +30,7 @@ use crate::tasks::view::brief::task_brief;
 use crate::tasks::view::task_view::show;
 use crate::tasks::view::work_diff::work_diff;
 
-/// How often a wait for a line checks whether the run has to stop.
+/// The interval at which a wait for a line checks whether the run must stop.
 const TICK: Duration = Duration::from_millis(50);
 
 /// An answer at the prompt.
@@ -41,16 +41,16 @@ enum PromptAnswer {
     Later,
 }
 
-/// The usual summary of an approval.
+/// The default summary of an approval.
 pub(crate) const APPROVED: &str = "Approved";
 
-/// Returns whether gates check tasks by programs, which have to end with the command.
+/// Returns true if gates check tasks by programs, which must end with the command.
 pub(super) fn has_checks(rules: &Rules) -> bool {
     let mut gates = rules.project.workflows.iter().flat_map(|workflow| &workflow.gates);
     gates.any(|gate| !gate.check.is_empty())
 }
 
-/// Returns a completion that says nothing yet.
+/// Returns an empty completion.
 pub(super) fn blank(ticket: Ticket, agent: AgentId) -> CliResult<Completion> {
     Ok(Completion {
         ticket,
@@ -69,12 +69,12 @@ pub(super) enum PersonAnswer {
     Later,
     /// The input has ended.
     Ended,
-    /// They may not decide there now.
+    /// The person may not decide there now.
     NotAsked,
 }
 
-/// Shows the work to the person at the terminal, and completes it as they answer; asks again where the rules refuse an answer.
-/// `completion` is what is known of the completion before; with an outcome, only that one is asked about.
+/// Shows the work to the person at the terminal, and completes it according to the answer; asks again if the rules refuse an answer.
+/// `completion` is the known part of the completion; if it has an outcome, only that one is asked about.
 pub(super) fn ask_here(
     session: &Session,
     workspace: &mut Workspace,
@@ -133,15 +133,15 @@ pub(super) fn ask_here(
     }
 }
 
-/// What a person said to a question.
+/// A person's reply to a question.
 pub(crate) enum PersonReply {
     Completion(Box<Completion>),
     Later,
-    /// The input has ended, or the run is to stop.
+    /// The input has ended, or the run must stop.
     Ended,
 }
 
-/// Asks the person for a decision; `wanted` is the outcome that they named already.
+/// Asks the person for a decision; `wanted` is the outcome that they have already named.
 pub(crate) fn ask(
     output: Output,
     person: &AgentId,
@@ -226,7 +226,7 @@ fn answer(outcomes: &[Outcome], wanted: Option<&Outcome>, line: &str) -> Option<
     Some(PromptAnswer::Outcome(outcome?.clone()))
 }
 
-/// Where the person types.
+/// The terminal at which the person types.
 struct Terminal<'a> {
     output: Output,
     stop: &'a AtomicBool,
@@ -234,7 +234,7 @@ struct Terminal<'a> {
 }
 
 impl Terminal<'_> {
-    /// Asks for the rest of a completion with this outcome. Returns nothing if that is left for later.
+    /// Asks for the rest of a completion with this outcome. Returns `None` if that is left for later.
     fn completion(
         &self,
         person: &AgentId,
@@ -270,7 +270,7 @@ impl Terminal<'_> {
         Some(Completion { content, ..blank })
     }
 
-    /// Asks what has to be fixed or waited for; `before` is the last, refused answer.
+    /// Asks what must be fixed or waited for; `before` is the last, refused answer.
     fn blockers(&self, before: Option<&Vec<String>>) -> Option<Vec<String>> {
         self.output.say("What has to be fixed, or what does it wait for? A line for each; an empty line ends, `l` leaves it for later.");
         if let Some(before) = before {
@@ -327,13 +327,13 @@ impl Terminal<'_> {
         self.output.say(format!("{} {text}", yellow("note:")));
     }
 
-    /// Returns the answer to a question; nothing when it is left for later.
+    /// Returns the answer to a question; `None` if it is left for later.
     fn answer(&self, question: &str) -> Option<String> {
         let line = self.line(question)?;
         (!matches!(line.to_lowercase().as_str(), "l" | "later")).then_some(line)
     }
 
-    /// Returns the typed line without surrounding blanks; nothing when the input has ended, or the run is to stop.
+    /// Returns the typed line without surrounding blanks; `None` if the input has ended, or the run must stop.
     fn line(&self, question: &str) -> Option<String> {
         let mut stderr = anstream::stderr();
         let _ = write!(stderr, "{question}").and_then(|()| stderr.flush());
@@ -361,7 +361,7 @@ impl Terminal<'_> {
     }
 }
 
-/// Shows what changed in the project outside `tasks/` since the task was created, and the names of untracked files.
+/// Shows the changes in the project outside `tasks/` since the task was created, and the names of untracked files.
 fn show_diff(output: Output, project: &Path, task: &ProjectPath) {
     let diff = match work_diff(project, task) {
         Ok(diff) => diff,

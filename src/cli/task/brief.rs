@@ -41,7 +41,7 @@ pub(crate) struct BriefArgs {
     format: BriefFormat,
 }
 
-/// How a brief is written.
+/// The format of a brief.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BriefFormat {
     Text,
@@ -126,7 +126,7 @@ fn who_option(
     reader.map(|reader| format!(" --agent {reader}")).unwrap_or_default()
 }
 
-/// Returns the brief as text. `who` goes into its commands.
+/// Returns the brief as text. `who` is added to its commands.
 fn page(file: &TaskFile, context: &GateContext, who: &str) -> String {
     let mut page = TaskPage::of(&file.task);
     page.line(format!("  gate {}, ticket {}", context.gate, context.ticket));

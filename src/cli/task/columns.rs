@@ -1,4 +1,4 @@
-//! The columns of a list of tasks, and what it is grouped by.
+//! The columns of a list of tasks, and its grouping.
 
 use anstyle::Style;
 
@@ -14,13 +14,13 @@ use crate::tasks::headers::summary::TaskSummary;
 /// A task in a list.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Row<'l> {
-    /// Its number in the listing.
+    /// The number of the task in the listing.
     pub place: usize,
     pub task: &'l TaskSummary,
     pub path: &'l ProjectPath,
 }
 
-/// What a column shows.
+/// The content of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ListColumn {
     Id,
@@ -64,7 +64,7 @@ pub(crate) const COLUMNS: Words<ListColumn> = &[
     ("path", ListColumn::Path, "Its file"),
 ];
 
-/// What a list is grouped by.
+/// The grouping of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Grouping {
     Gate,
@@ -104,7 +104,7 @@ impl Grouping {
         }
     }
 
-    /// Returns the column that says the same.
+    /// Returns the column with the same content.
     pub(crate) fn column(self) -> Option<ListColumn> {
         match self {
             Self::Gate => Some(ListColumn::Gate),
@@ -114,7 +114,7 @@ impl Grouping {
 }
 
 impl ListColumn {
-    /// The columns of a list for which none are named.
+    /// The default columns of a list.
     pub(crate) const USUAL: &[Self] = &[
         Self::Id,
         Self::Title,
@@ -127,7 +127,7 @@ impl ListColumn {
         Self::Age,
     ];
 
-    /// Adds it to a table.
+    /// Adds the column to a table.
     pub(crate) fn add_to<'l>(
         self,
         table: Table<'l, Row<'l>>,
@@ -141,7 +141,7 @@ impl ListColumn {
             Self::Age => table.right(title, cell),
             _ => table.left(title, cell),
         };
-        // What goes first where there is little room.
+        // The columns that are left out first if there is little room.
         match self {
             Self::Priority => table.extra(0),
             Self::Checklist => table.extra(1),
@@ -153,7 +153,7 @@ impl ListColumn {
         }
     }
 
-    /// Returns its heading: its name, in large letters.
+    /// Returns the heading of the column: its name, in capitals.
     fn title(self) -> String {
         let named = COLUMNS.iter().find(|(_, column, _)| *column == self);
         named.map(|(name, ..)| name.to_uppercase()).unwrap_or_default()
@@ -191,7 +191,7 @@ impl ListColumn {
     }
 }
 
-/// Returns what is before the id in a tree.
+/// Returns the text before the id in a tree.
 fn indent(row: Row<'_>, listing: &Listing) -> String {
     match listing.tree.as_ref().map_or(0, |tree| tree.depths[row.place]) {
         0 => String::new(),
@@ -205,7 +205,7 @@ fn title(row: Row<'_>, listing: &Listing) -> Cell {
     Cell::from(format!("{}{}", row.task.title, done.unwrap_or_default()))
 }
 
-/// Returns when it is due: the day as people wrote it, a time as theirs.
+/// Returns the due date: a day as people wrote it, a time in their time zone.
 fn due(task: &TaskSummary, now: Timestamp) -> Cell {
     let Some(due) = task.plan.due else { return Cell::from("") };
     let style = if task.is_overdue(now) { RED } else { Style::new() };
@@ -226,7 +226,7 @@ fn style_of(task: &TaskSummary) -> Style {
     }
 }
 
-/// Returns the holder, else the role; at a fork for each open branch.
+/// Returns the holder, otherwise the role; at a fork for each open branch.
 fn who(task: &TaskSummary) -> Cell {
     if !task.open_branches.is_empty() {
         let turn = |branch: &OpenBranch| match &branch.agent {

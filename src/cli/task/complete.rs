@@ -1,4 +1,4 @@
-//! `aof complete`, and the verbs that say one outcome: `aof approve`, `reject`, `block`
+//! `aof complete`, and the verbs for one outcome: `aof approve`, `reject`, `block`
 
 use std::sync::Arc;
 
@@ -110,7 +110,7 @@ pub(crate) struct BlockArgs {
     pointed: PointedArgs,
 }
 
-// The arguments of the verbs that say what is missing.
+// The arguments of the verbs that list what is missing.
 #[derive(Debug, clap::Args)]
 struct PointedArgs {
     #[command(flatten)]
@@ -154,7 +154,7 @@ pub(crate) struct CompletionArgs {
     dry_run_option: DryRunOption,
 }
 
-/// What a command says of the work.
+/// The verb of a command that completes a visit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CompletionVerb {
     Complete,
@@ -163,7 +163,7 @@ enum CompletionVerb {
     Block,
 }
 
-/// What a command says, of each task that it names.
+/// The content of a command, for each task that it names.
 struct Said<'a> {
     verb: CompletionVerb,
     outcome: Option<&'a str>,
@@ -244,11 +244,11 @@ fn say_of_each(
 }
 
 impl Said<'_> {
-    /// Returns the outcome that is said at a gate with these outcomes.
+    /// Returns the outcome that the command means at a gate with these outcomes.
     fn outcome(&self, outcomes: &[Outcome]) -> Option<String> {
         match self.verb {
             CompletionVerb::Complete => self.outcome.map(str::to_owned),
-            // A gate that has neither refuses the word, and says which ones it has.
+            // A gate without an approving outcome refuses the word, and lists its outcomes.
             CompletionVerb::Approve => {
                 Some(approving(outcomes).map_or_else(|| "approve".to_owned(), ToString::to_string))
             }
@@ -288,7 +288,7 @@ fn perform(
                 session.output.say("left for later; nothing was changed");
                 return Ok(Value::Null);
             }
-            // The refusal says why.
+            // The refusal has the reason.
             PersonAnswer::NotAsked => {}
         }
     }
@@ -303,11 +303,11 @@ fn perform(
     }
     let mut written = None;
     if wants_editor(&completion) && asks {
-        // A completion that is refused for other reasons is refused before anybody writes a text.
+        // A completion that is refused for other reasons is refused before the person writes a text.
         let seen = complete(workspace, &with_any_text(&completion), DryRun::Yes);
         let seen =
             seen.map_err(|error| refused(said, task, workspace, rules, &completion.agent, error))?;
-        // The text is for the visit that the person sees, even if it ends while they write.
+        // The text is for the visit that the person sees, even if that ends while they write.
         if let Some(file) = seen.before.filter(|_| completion.ticket.visit.is_none()) {
             completion.ticket =
                 file.task.ticket_of(branch_of(rules, &file.task, &completion.agent).as_ref());
@@ -316,7 +316,7 @@ fn perform(
         workspace.restart_wait(session.wait);
     }
     if has_checks(rules) {
-        // The commands of tests have to end with this one.
+        // The commands of tests must end with this one.
         terminal::set_on_stop(&Arc::default())
             .map_err(|cause| CliError::input("signals", &cause))?;
     }
@@ -341,14 +341,14 @@ impl CompletionVerb {
         }
     }
 
-    /// Returns the summary of a completion that has none. Who works at a gate, and judges nothing, has to say what was done.
+    /// Returns the summary of a completion that has none. An agent at a gate that judges nothing must report what was done.
     fn usual_summary(self, outcomes: &[Outcome], completion: &Completion) -> Option<String> {
         let judges = rejecting(outcomes).is_some()
             || approving(outcomes).is_some_and(|own| *own != Outcome::Complete);
         match self {
             Self::Approve if judges || completion.agent.is_human() => Some(APPROVED.to_owned()),
             Self::Complete | Self::Approve => None,
-            // Without blockers, the rules refuse it for these.
+            // Without blockers, the rules refuse the completion for their absence.
             Self::Reject | Self::Block => {
                 let first = completion.content.blockers.iter().flatten().next().cloned();
                 first.or_else(|| Some(format!("{}ed", self.command())))
@@ -357,8 +357,8 @@ impl CompletionVerb {
     }
 }
 
-/// Returns the outcomes of the open visit, or of the agent's branch of it; none where nobody can complete anything. A task that
-/// cannot be read has none either: the operation says why.
+/// Returns the outcomes of the open visit, or of the agent's branch of it; none if no visit can be completed. A task that cannot be
+/// read has none either: the operation reports the reason.
 fn outcomes_here(workspace: &Workspace, rules: &Rules, completion: &Completion) -> Vec<Outcome> {
     let Ok((view, _)) = show(workspace, &completion.ticket.task) else { return Vec::new() };
     let task = &view.file.task;
@@ -368,7 +368,7 @@ fn outcomes_here(workspace: &Workspace, rules: &Rules, completion: &Completion) 
     place.map(|place| place.outcomes(rules)).unwrap_or_default()
 }
 
-/// Shows people what a completion did. Returns the task for programs.
+/// Shows people the effect of a completion. Returns the task for programs.
 pub(super) fn report(
     session: &Session,
     place: (&Workspace, &InForce),
@@ -382,7 +382,7 @@ pub(super) fn report(
     if let Some(ticket) = ended_ticket(changed).filter(|_| given.visit.is_none()) {
         done.push_str(&format!(", for {ticket}"));
     }
-    // An agent that is run does not learn the workflow, only that its part is done.
+    // An agent that a runner started does not learn the workflow, only that its part is done.
     let is_own = |(ticket, _): &(Ticket, String)| ticket.task == given.task;
     if let Some((ticket, _)) = current_run().filter(is_own).filter(|_| !session.output.is_json()) {
         session.warn_all(&changed.warnings);
@@ -433,7 +433,7 @@ fn same_command(named: &NamedTask, ticket: &Ticket) -> String {
 }
 
 /// Asks the person whether a repeated completion is meant for the open visit as well. Returns the ticket of that visit; `None` if
-/// the completion repeats nothing, or the person says no.
+/// the completion repeats nothing, or the person answers no.
 fn ask_if_repeated(
     session: &Session,
     workspace: &Workspace,
@@ -478,7 +478,7 @@ fn wants_editor(completion: &Completion) -> bool {
     completion.content.summary.is_none() || (rejects && completion.content.blockers.is_none())
 }
 
-/// Returns the completion with placeholders for the texts that the person has still to write.
+/// Returns the completion with placeholders for the texts that the person must still write.
 fn with_any_text(completion: &Completion) -> Completion {
     let text = "to be written".to_owned();
     let mut completion = completion.clone();

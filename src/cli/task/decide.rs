@@ -53,7 +53,7 @@ pub(crate) fn run(session: &Session, args: &DecideArgs) -> CliResult {
                 report(session, (&workspace, &in_force), &wait.ticket, &changed, mode);
             }
             Ok(PersonAnswer::Later) => left += 1,
-            // Somebody was faster.
+            // Another person was faster.
             Ok(PersonAnswer::NotAsked) => {}
             Ok(PersonAnswer::Ended) => {
                 left += waiting.len() - at;

@@ -101,7 +101,7 @@ const PRIORITIES: Words<Priority> = &[
     ("low", Priority::Low, "When nothing else waits"),
 ];
 
-// What people plan of a task.
+// The fields of a task that people plan.
 #[derive(Debug, clap::Args)]
 struct PlanOptions {
     /// How urgent it is; conditions of gates see it
@@ -265,7 +265,7 @@ pub(crate) fn comment(session: &Session, args: &CommentArgs) -> CliResult {
     let text = match &args.text {
         Some(text) => text_input::given(text)?,
         None if Session::at_terminal() => {
-            // A missing task is reported before anybody writes about it.
+            // A missing task is reported before the person writes about it.
             for task in &tasks {
                 show(&workspace, &task.ticket.task)?;
             }
@@ -287,7 +287,7 @@ pub(crate) fn comment(session: &Session, args: &CommentArgs) -> CliResult {
     })
 }
 
-/// How many errors of a list are shown.
+/// The number of errors of a list that are shown.
 const FEW: usize = 10;
 
 #[derive(Debug, clap::Args)]
@@ -423,7 +423,7 @@ pub(crate) fn run_new(session: &Session, args: &NewArgs) -> CliResult {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads a JSON list of tasks. Fails with what is wrong with each.
+/// Parses a JSON list of tasks. Fails with the faults of each.
 fn listed(name: &str, text: &str, rules: &Rules) -> CliResult<Vec<NewTask>> {
     let name = if name == "-" { "standard input".to_owned() } else { format!("`{name}`") };
     let fix = "give a list of objects, as in `[{\"title\": \"Add login\", \"tags\": [\"auth\"]}]`";

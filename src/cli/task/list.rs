@@ -24,9 +24,9 @@ use crate::tasks::view::task_view::warnings_value;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Of(Status),
-    /// Of a ready task that waits for others.
+    /// The state of a ready task that waits for others.
     Waiting,
-    /// Of a hand-made file.
+    /// The state of a hand-made file.
     New,
 }
 
@@ -168,7 +168,7 @@ pub(crate) fn run(session: &Session, args: &ListArgs) -> CliResult {
     }
     session.warn_all(&warnings);
     let code = changes::tell_unreadable(session, &listing.unreadable);
-    // The process ends: the system takes the memory back at once, and faster.
+    // The process ends: the system frees the memory at once, and faster.
     std::mem::forget(listing);
     Ok(code)
 }
@@ -222,8 +222,8 @@ fn drawn(
     table.render(width())
 }
 
-/// Returns the rows by group, and the heading of each with the row that it is above. A task with several roles or agents is in
-/// the group of each.
+/// Returns the rows by group, and the heading of each group with the number of the row below it. A task with several roles or agents
+/// is in the group of each.
 fn grouped<'l>(
     rows: &[Row<'l>],
     by: Grouping,
@@ -243,7 +243,7 @@ fn grouped<'l>(
             groups.entry((usize::MAX, by.nothing().to_owned())).or_default().push(*row);
         }
         for name in names {
-            // What has no place of its own is sorted by name.
+            // Groups without a place of their own are sorted by name.
             let place = gates.iter().position(|gate| *gate == name).unwrap_or(gates.len());
             groups.entry((place, name)).or_default().push(*row);
         }

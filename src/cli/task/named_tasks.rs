@@ -1,4 +1,4 @@
-//! The tasks that a command names: all are found before the first changes, then each is done by itself.
+//! The tasks that a command names: all are found before the first changes, then each is changed separately.
 
 use std::convert::Infallible;
 use std::process::ExitCode;
@@ -26,7 +26,7 @@ impl FromStr for TaskWord {
     }
 }
 
-// The tasks of a command. No doc comment: clap would use it as the description of each command with these.
+// The tasks of a command. No doc comment: clap would use it as the description of each command with these arguments.
 #[derive(Debug, clap::Args)]
 pub(crate) struct NamedTasks {
     /// The tasks, as in `AOF-abc`; a visit is `AOF-abc@3`, a branch of a fork `AOF-abc@3/security`
@@ -42,22 +42,22 @@ pub(crate) struct NamedTask {
     pub ticket: Ticket,
 }
 
-/// How a command takes its text.
+/// The form in which a command takes its text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TextForm {
     None,
-    /// By one `-m`; whether it has one.
+    /// One `-m`; true if it is given.
     One(bool),
-    /// By any number of `-m`.
+    /// Any number of `-m`.
     Points,
 }
 
 impl NamedTasks {
-    /// Returns the tasks. Fails if a word names none, or two words the same one.
+    /// Returns the tasks. Fails if a word names no task, or two words name the same one.
     pub(super) fn find(&self, workspace: &Workspace, text: TextForm) -> CliResult<Vec<NamedTask>> {
         let words: Vec<&str> = self.words.iter().map(|word| word.0.as_str()).collect();
         let typed: Vec<Option<TypedTask>> = words.iter().map(|word| word.parse().ok()).collect();
-        // From the first word that names no task on, all may be a text without quotes.
+        // From the first word that names no task on, all words may be a text without quotes.
         let is_text = |place: &usize| match &typed[*place] {
             Some(_) if text == TextForm::None || is_id(words[*place]) => false,
             Some(typed) => lookup::ticket(workspace, typed).is_err_and(|error| is_missing(&error)),
@@ -112,12 +112,12 @@ fn is_missing(error: &ProjectError) -> bool {
     )
 }
 
-/// Returns whether the word looks like a whole id, and not like a part of one or a text.
+/// Returns true if the word looks like a whole id, and not like a part of one or a text.
 fn is_id(word: &str) -> bool {
     word.split_once('-').is_some_and(|(prefix, _)| !prefix.contains(char::is_lowercase))
 }
 
-/// Returns what to do where the words from that place on are a text: the command as it should be.
+/// Returns the fix if the words from that place on are a text: the command as it should be.
 fn fix(words: &[&str], start: usize, form: TextForm) -> String {
     if matches!(form, TextForm::None | TextForm::One(true)) {
         return "each word is a task here: `aof list` shows them".to_owned();
@@ -152,8 +152,8 @@ fn fix(words: &[&str], start: usize, form: TextForm) -> String {
     format!("each word is a task here, and `-m` is the text: `aof {command}`")
 }
 
-/// Does something with each task. What is refused for one stops no other. One task answers for itself; of several, the answer tells
-/// of each, and the exit code is the highest.
+/// Runs `act` for each task. A refusal for one task stops no other. The answer for one task is its own; for several, it reports
+/// each, and the exit code is the highest.
 pub(super) fn each(
     session: &Session,
     workspace: &mut Workspace,

@@ -16,7 +16,7 @@ use crate::tasks::headers::search::Query;
 use crate::tasks::headers::summary::{SummaryDocument, TaskSummary};
 use crate::tasks::view::task_view::warnings_value;
 
-/// How wide an excerpt is at most.
+/// The largest width of an excerpt.
 const WIDEST: usize = 120;
 /// The least room for a title.
 const NARROWEST: usize = 16;
@@ -45,7 +45,7 @@ pub(crate) fn run(session: &Session, args: &SearchArgs) -> CliResult {
     let (mut values, mut page): (Vec<Value>, _) = (Vec::new(), String::new());
     for (task, path) in listing.tasks.iter().take(args.limit) {
         let Some(found) = listing.matches.get(&task.id) else { continue };
-        // A file that has just gone has no text to show.
+        // A file that has just been removed has no text to show.
         let file = read_file(&workspace.paths, workflow, &task.id, path).ok();
         let passage = file.map(|(file, _)| query.passage(*found, &file)).unwrap_or_default();
         if session.output.is_json() {
@@ -86,14 +86,14 @@ pub(crate) fn run(session: &Session, args: &SearchArgs) -> CliResult {
     }
     session.warn_all(warning.as_slice());
     let code = changes::tell_unreadable(session, &listing.unreadable);
-    // As in a list.
+    // As in a list: the system frees the memory faster.
     std::mem::forget(listing);
     Ok(code)
 }
 
 const INDENT: &str = "    ";
 
-/// Returns the line of a task: id, title, and where it stands.
+/// Returns the line of a task: id, title, and state.
 fn headline(query: &Query, task: &TaskSummary) -> String {
     let gate = task.current_gate().map(|gate| format!("{gate}, ")).unwrap_or_default();
     let place = format!("{gate}{}", task.shown_state());
@@ -104,12 +104,12 @@ fn headline(query: &Query, task: &TaskSummary) -> String {
     format!("{}{GAP}{marked}{GAP}{}\n", styled(CYAN, &task.id), dim(place))
 }
 
-/// Returns a part of the text around the first match, in that many columns, with where the matches are in it.
+/// Returns a part of the text around the first match, in `width` columns, with the ranges of the matches in it.
 fn excerpt(query: &Query, text: &str, width: usize) -> (String, Vec<Range<usize>>) {
     let text = one_line(text);
     let marks = query.marks(&text);
     let first = marks.first().map_or(0, |mark| mark.start);
-    // A quarter of the room is for what comes before; one column each is for the ellipses.
+    // A quarter of the room is for the text before the match; one column each is for the ellipses.
     let start = start_of(&text[..first], width / 4);
     let end = start + fitting(&text[start..], width.saturating_sub(2));
     let before = if start > 0 { "…" } else { "" };
@@ -120,7 +120,7 @@ fn excerpt(query: &Query, text: &str, width: usize) -> (String, Vec<Range<usize>
     (format!("{before}{}{after}", text[start..end].trim_end()), marks)
 }
 
-/// Returns where the last words of a text begin that fit into that many columns.
+/// Returns the beginning of the last words of a text that fit into `width` columns.
 fn start_of(text: &str, width: usize) -> usize {
     let (mut used, mut start) = (0, text.len());
     for (at, letter) in text.char_indices().rev() {

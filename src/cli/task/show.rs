@@ -261,7 +261,7 @@ fn visit_text(place: &str, facts: Vec<(&str, Option<String>)>) -> String {
     format!("Gate: {place}\n{}", lines.collect::<String>())
 }
 
-/// The note on a person whose commit has the name alone.
+/// The note on a person whose commit has only the name.
 const NOT_SEEN: &str = "named, not seen";
 
 fn ended_visit(visit: &Visit, is_named: bool) -> String {
@@ -334,7 +334,7 @@ fn outcome(ending: &Ending) -> String {
     }
 }
 
-/// Returns where the visit led, unless the task stayed.
+/// Returns the destination of the visit; empty if the task stayed.
 fn destination(visit: &Visit) -> String {
     let left = visit.to.as_ref().filter(|_| !visit.stays());
     let item = visit.to_item.map(|item| format!(", {item}")).unwrap_or_default();

@@ -117,7 +117,7 @@ fn result_text(result: &TestResult) -> String {
     text
 }
 
-/// Writes the results as XML, as `JUnit` does.
+/// Writes the results as XML in the format of `JUnit`.
 fn write_report(file: &Path, task: &TaskId, results: &[TestResult]) -> CliResult<()> {
     let count = |word: &str| results.iter().filter(|own| own.verdict.as_str() == word).count();
     let mut text = format!(
@@ -144,7 +144,7 @@ fn write_report(file: &Path, task: &TaskId, results: &[TestResult]) -> CliResult
     std::fs::write(file, text).map_err(|cause| CliError::output(file, &cause))
 }
 
-/// Returns the text for XML, without the characters that it cannot have.
+/// Returns the text for XML, without the characters that XML cannot contain.
 fn xml(text: &str) -> String {
     let mut escaped = String::new();
     for character in text.chars() {

@@ -83,7 +83,7 @@ fn movers(rules: &Rules, explanation: &TaskExplanation) -> Vec<String> {
     movers
 }
 
-/// Returns what an outcome would do.
+/// Returns the effect of an outcome.
 fn effect(rules: &Rules, preview: &OutcomePreview, explanation: &TaskExplanation) -> String {
     let (passage, limit, answers) = match &preview.effect {
         OutcomeEffect::Moves { passage, limit, answers } => (passage, *limit, *answers),
@@ -132,7 +132,7 @@ fn effect(rules: &Rules, preview: &OutcomePreview, explanation: &TaskExplanation
     text
 }
 
-/// Returns what must hold before the task leaves its gate that way.
+/// Returns the conditions for the task to leave its gate that way.
 fn guards(rules: &Rules, passage: &Passage, explanation: &TaskExplanation) -> String {
     let task = &explanation.file.task;
     let open = task.gate.as_ref().map(|open| &open.current);
@@ -145,7 +145,7 @@ fn guards(rules: &Rules, passage: &Passage, explanation: &TaskExplanation) -> St
     checks.into_iter().chain(children).collect()
 }
 
-/// Returns what a route to a gate does. `retry` is the number of this return, and how many are allowed.
+/// Returns the effect of a route to a gate. `retry` has the number of this return, and the number of allowed ones.
 fn leads_to(
     rules: &Rules,
     retry: Option<(u32, u32)>,
@@ -170,7 +170,7 @@ fn leads_to(
     format!("sends it back to {place}, {time}")
 }
 
-/// Returns what happens instead of a return that was taken too often.
+/// Returns the effect that replaces a return that was taken too often.
 fn too_often(
     rules: &Rules,
     passage: &Passage,

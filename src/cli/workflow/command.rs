@@ -123,7 +123,7 @@ fn file_of_workflow(workspace: &Workspace, rules: Option<&Rules>, name: &Path) -
     let name: WorkflowName = name.to_str()?.parse().ok()?;
     let own = ["yaml", "yml"].map(|ending| format!("{WORKFLOWS_FOLDER}/{name}.{ending}"));
     let own = own.into_iter().find(|file| workspace.repository.worktree_path(file).is_file());
-    // Of invalid rules it is not known which workflows project.yaml has.
+    // If the rules are invalid, it is unknown which workflows project.yaml has.
     let is_inside = rules.is_none_or(|rules| rules.project.workflow(&name).is_some());
     own.or_else(|| is_inside.then(|| PROJECT_FILE.to_owned()))
 }

@@ -115,7 +115,7 @@ fn show_created(session: &Session, new: &NewWorkflow, made: &WorkflowFile, mode:
     }
 }
 
-/// Returns what org.yaml needs, ready to be pasted.
+/// Returns the text that org.yaml needs, ready to be pasted.
 pub(crate) fn missing_roles(roles: &[RoleCast], agents: &[AgentId]) -> String {
     let parts: String = roles.iter().map(RoleCast::text).collect();
     let mut text = format!("add to `roles` in org.yaml, with agents of yours:\n\n{parts}");
@@ -194,7 +194,7 @@ pub(crate) fn run_import(session: &Session, args: &WorkflowImportArgs) -> CliRes
     if session.output.is_json() {
         session.output.change_data(import_value(&imported, &brought?), mode);
     } else {
-        // The report explains a refusal as well. A dry run prints the workflow, so its report goes to stderr.
+        // The report also explains a refusal. A dry run prints the workflow, so its report is printed to stderr.
         let report = report(args, &imported);
         match mode {
             DryRun::Yes => session.output.say(report),
@@ -205,7 +205,7 @@ pub(crate) fn run_import(session: &Session, args: &WorkflowImportArgs) -> CliRes
     Ok(ExitCode::SUCCESS)
 }
 
-/// Opens the project. A dry run needs none.
+/// Opens the project. A dry run does not need one.
 fn workspace(session: &Session, mode: DryRun) -> CliResult<Option<Workspace>> {
     let opened = session.workspace("workflow import");
     let is_missing = matches!(
@@ -218,7 +218,7 @@ fn workspace(session: &Session, mode: DryRun) -> CliResult<Option<Workspace>> {
     if mode == DryRun::Yes && is_missing { Ok(None) } else { opened.map(Some) }
 }
 
-/// Returns what became of each field.
+/// Returns the fate of each field.
 fn report(args: &WorkflowImportArgs, imported: &Imported) -> String {
     let mut lines = vec![format!("{}, read as {}:", bold(inert(&args.file)), imported.system)];
     lines.extend(imported.remarks.iter().map(line));

@@ -12,7 +12,7 @@ use crate::files::printable::one_line;
 use crate::observability::stats::gates::GateRow;
 use crate::rules::{EdgeKind, Rules, TimeLimits, Workplace, asked_for, edges, first, reads};
 
-/// Returns the drawing; `rows` say how many tasks are at which gate, if that has to be shown.
+/// Returns the drawing; `rows` has the numbers of tasks at gates, or is empty if they are not to be shown.
 pub(crate) fn draw(rules: &Rules, workflow: &Workflow, rows: &[GateRow]) -> String {
     let mut text = bold(&workflow.name);
     if let Some(version) = &workflow.version {
@@ -60,7 +60,7 @@ pub(crate) fn draw(rules: &Rules, workflow: &Workflow, rows: &[GateRow]) -> Stri
     text
 }
 
-/// Returns how many tasks are at the gate; nothing if there are none.
+/// Returns the numbers of tasks at the gate; `None` if there are none.
 pub(crate) fn task_counts(workflow: &Workflow, gate: &Gate, rows: &[GateRow]) -> Option<String> {
     let is_own =
         |row: &&GateRow| row.workflow == workflow.name.as_str() && row.gate == gate.id.as_str();
@@ -145,7 +145,7 @@ fn notes(workflow: &Workflow, index: usize, gate: &Gate) -> Vec<String> {
     notes
 }
 
-/// Returns the first gate whose items are verified at that one.
+/// Returns the first gate whose items are verified at that gate.
 fn verified_loop<'w>(workflow: &'w Workflow, gate: &Gate) -> Option<&'w Gate> {
     let is_verified = |own: &&Gate| {
         own.for_each().is_some_and(|each| each.verify_each.as_ref() == Some(&gate.id))
@@ -170,7 +170,7 @@ fn duty_notes(workflow: &Workflow, duty: &Duty) -> Vec<String> {
     notes
 }
 
-/// Returns which values a gate's texts read, and which values its completions hand on.
+/// Returns the values that a gate's texts read, and those that its completions hand on.
 pub(crate) fn keys(duty: &Duty) -> Vec<String> {
     let handed = duty.outputs.names().into_iter().map(str::to_owned).collect();
     let lists = [("reads", reads(duty)), ("hands on", handed)];
@@ -196,7 +196,7 @@ fn branch_notes(workflow: &Workflow, branch: &Branch) -> Vec<String> {
     notes
 }
 
-/// Returns whether a route of the gate leads back.
+/// Returns true if a route of the gate leads back.
 fn leads_back(workflow: &Workflow, index: usize, gate: &Gate) -> bool {
     let is_back = |to: &Target| match to {
         Target::Gate(to) => {
@@ -208,7 +208,7 @@ fn leads_back(workflow: &Workflow, index: usize, gate: &Gate) -> bool {
     gate.can_reject() || gate.exits.written().any(|(_, route)| is_back(&route.to))
 }
 
-/// Returns the gates to which a rejection may lead, the likeliest first.
+/// Returns the gates to which a rejection may lead, the most likely first.
 fn rejection(workflow: &Workflow, index: usize, gate: &Gate) -> String {
     if workflow.holds_rejections {
         return "stays here for a person to decide".to_owned();
@@ -333,7 +333,7 @@ const ENDS: [Destination; 3] = [Destination::End, Destination::Cancelled, Destin
 
 /// Returns the workflow in the language of Graphviz.
 pub(crate) fn dot(workflow: &Workflow, rows: &[GateRow]) -> String {
-    // No gate can be called `$start`.
+    // No gate can have the name `$start`.
     let mut lines = vec![
         format!("digraph {} {{", dot_string(workflow.name.as_str())),
         "  node [shape=box, style=rounded, fontname=\"sans-serif\"];".to_owned(),
@@ -422,7 +422,7 @@ fn mermaid_gate(workflow: &Workflow, id: &GateId) -> String {
     workflow.gate(id).map_or_else(|| "start".to_owned(), |(index, _)| format!("g{index}"))
 }
 
-/// Returns a text with entities in place of characters that mean something to Mermaid or HTML.
+/// Returns a text with entities in place of characters with a meaning in Mermaid or HTML.
 fn mermaid_text(text: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || " .,:/_-()!?+".contains(c);
     let written = |c: char| {

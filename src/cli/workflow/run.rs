@@ -125,7 +125,7 @@ fn known<'a>(rules: &'a Rules, name: &WorkflowName) -> Result<&'a Workflow, Proj
     })
 }
 
-/// Returns the template of that name, if the project has no such workflow yet.
+/// Returns the template of that name, if the project does not yet have such a workflow.
 fn template_to_begin(rules: &Rules, name: &WorkflowName) -> Option<Template> {
     let project = &rules.project;
     let exists = project.workflow(name).is_some() && !project.implicit_workflow;

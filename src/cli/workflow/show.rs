@@ -56,7 +56,7 @@ pub(crate) struct GraphArgs {
     format: GraphFormat,
 }
 
-/// How a workflow is drawn.
+/// The format of a drawn workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum GraphFormat {
     /// Lines and letters
@@ -75,7 +75,7 @@ pub(crate) fn run_show(session: &Session, args: &WorkflowShowArgs) -> CliResult 
     Ok(ExitCode::SUCCESS)
 }
 
-/// Draws the workflow, and where tasks are now.
+/// Draws the workflow, with the tasks at its gates.
 pub(crate) fn graph(session: &Session, args: &GraphArgs) -> CliResult {
     let (workspace, in_force) = rules_to_show(session, "workflow graph", &args.worktree_option)?;
     let rules = &in_force.rules;
@@ -93,8 +93,8 @@ pub(crate) fn graph(session: &Session, args: &GraphArgs) -> CliResult {
     Ok(changes::tell_unreadable(session, &report.unreadable))
 }
 
-/// Returns the rules to show: to people those of the worktree where they are valid and differ from the committed ones, said in one
-/// line.
+/// Returns the rules to show. For people, these are the worktree's if they are valid and differ from the committed ones, which one
+/// line reports.
 fn rules_to_show(
     session: &Session,
     command: &str,
@@ -124,7 +124,7 @@ fn rules_to_show(
     Ok((workspace, in_force))
 }
 
-/// Returns the workflow of that name; without one the project's default.
+/// Returns the workflow of that name; without a name, the project's default.
 fn named<'a>(rules: &'a Rules, name: Option<&WorkflowName>) -> CliResult<&'a Workflow> {
     Ok(find_workflow(rules, name.unwrap_or(&rules.project.default_workflow))?)
 }
@@ -280,7 +280,7 @@ pub(crate) fn run_diff(session: &Session, args: &WorkflowDiffArgs) -> CliResult 
     if output.is_json() {
         output.data(diff_value(&diff));
     } else {
-        // What is only worth knowing is for `aof workflow validate`.
+        // Notes are left to `aof workflow validate`.
         let is_told = |own: &&Diagnostic| own.severity != Severity::Note;
         let told: Vec<Diagnostic> = diff.diagnostics.iter().filter(is_told).cloned().collect();
         output.say_diagnostics(&told);

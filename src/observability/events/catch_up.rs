@@ -1,4 +1,4 @@
-//! Brings the event stream up to date with the commits, rebuilds it, and records how far it goes.
+//! Brings the event stream up to date with the commits, rebuilds it, and records its progress.
 
 use std::ops::ControlFlow;
 use std::thread;
@@ -21,18 +21,18 @@ use crate::storage::event_log::{StreamReader, StreamRecord, StreamState, StreamW
 use crate::storage::{EventStream, ToldCursor};
 use crate::system::crash_points;
 
-/// How long to wait for another writer, which is about to write the same.
+/// The time to wait for another writer, which is about to write the same.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
-/// How many commits are processed at once: their lines are in memory until they are written.
+/// The number of commits processed at once: their lines are in memory until they are written.
 const BATCH_SIZE: usize = 5_000;
 
-/// Returns whether the stream is up to date.
+/// Returns true if the stream is up to date.
 pub fn are_events_kept(workspace: &Workspace) -> Result<bool, ProjectError> {
     is_up_to_date(workspace, &EventStream::of(&workspace.paths))
 }
 
-/// Writes missing events as long as `go_on` returns true, and returns whether some are left. Leaves them to another writer, if there
-/// is one.
+/// Writes missing events as long as `go_on` returns true, and returns whether some are left. If there is another writer, leaves them
+/// to it.
 pub fn keep_events(
     workspace: &Workspace,
     go_on: &dyn Fn() -> bool,
@@ -58,7 +58,7 @@ pub fn catch_up_events(workspace: &Workspace) -> Result<Remaining, ProjectError>
     }
 }
 
-/// Brings the stream up to date, and returns how often each event is in it. Reads only commits that are not counted yet. Leaves out
+/// Brings the stream up to date, and returns the number of each event in it. Reads only commits that are not yet counted. Omits
 /// events of kinds that this version does not know.
 pub fn event_counts(workspace: &Workspace) -> Result<Vec<EventCount>, ProjectError> {
     catch_up_if_writable(workspace)?;
@@ -81,7 +81,7 @@ pub(crate) fn catch_up_if_writable(workspace: &Workspace) -> Result<Remaining, P
     }
 }
 
-/// Appends to a stream whose end is known, a part at a time; rebuilds any other one.
+/// Appends to a stream whose end is known, a part at a time; rebuilds any other stream.
 fn write_all(
     workspace: &Workspace,
     stream: &EventStream,
@@ -122,7 +122,7 @@ fn is_up_to_date(workspace: &Workspace, stream: &EventStream) -> Result<bool, Pr
     Ok(is_whole && reached && stream.left()?.is_empty())
 }
 
-/// Returns the state of the stream. Removes lines that a killed writer left unrecorded, since they are written again.
+/// Returns the state of the stream. Removes lines that a killed writer left unrecorded, because they are written again.
 fn settle(
     stream: &EventStream,
     writer: &StreamWriter,
@@ -143,7 +143,7 @@ enum StreamStep {
     HistoryLost,
 }
 
-/// Appends new events after `strays`, lines that others have appended.
+/// Appends new events after `strays`, the lines that others have appended.
 fn step(
     workspace: &Workspace,
     stream: &EventStream,
@@ -210,7 +210,7 @@ fn step(
 }
 
 const PAUSE: Duration = Duration::from_millis(2);
-/// How many ids of what was left for the stream are remembered.
+/// The number of ids of events left for the stream that are remembered.
 const MOST_TAKEN: usize = 1_000;
 
 /// The record beside the stream.
@@ -218,7 +218,7 @@ const MOST_TAKEN: usize = 1_000;
 pub(crate) struct StreamProgress {
     /// The commits up to which all events are written.
     pub cursor: ToldCursor,
-    /// How often each event is in the stream, sorted by key.
+    /// The number of each event in the stream, sorted by key.
     pub counts: Vec<(LineKey, u64)>,
     /// The ids of the latest events that were left for the stream and are in it: they may be left again.
     pub taken: Vec<String>,
@@ -232,7 +232,7 @@ impl StreamProgress {
         }
     }
 
-    /// Notes that these events are in the stream now.
+    /// Notes that these events are now in the stream.
     pub(crate) fn take(&mut self, ids: impl IntoIterator<Item = EventId>) {
         self.taken.extend(ids.into_iter().map(|id| id.to_string()));
         let surplus = self.taken.len().saturating_sub(MOST_TAKEN);
@@ -247,8 +247,8 @@ pub(crate) struct BranchTip {
 }
 
 impl BranchTip {
-    /// Reads the branch. Returns nothing before the first commit; nor, with a cursor, while HEAD is detached: it may be at any commit, for
-    /// a moment.
+    /// Reads the branch. Returns `None` before the first commit. With a cursor, also returns `None` while HEAD is detached: it may be at
+    /// any commit for a moment.
     pub(crate) fn look(
         workspace: &Workspace,
         cursor: Option<&ToldCursor>,
@@ -262,7 +262,7 @@ impl BranchTip {
     }
 }
 
-/// Locks the stream for writing; waits that long for another writer.
+/// Locks the stream for writing. Waits for another writer, at most for `timeout`.
 pub(crate) fn lock_stream(
     stream: &EventStream,
     timeout: Duration,
@@ -276,33 +276,33 @@ pub(crate) fn lock_stream(
     }
 }
 
-/// How often an event is in the stream.
+/// The number of an event in the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventCount {
     /// The event.
     pub kind: EventKind,
-    /// The workflow; an event about no task has none.
+    /// The workflow; `None` for an event that is not about a task.
     pub workflow: Option<String>,
-    /// The main gate of the event, as `gate` or `gate/branch`: the one that was left, else the one that was entered.
+    /// The main gate of the event, as `gate` or `gate/branch`: the gate that was left, otherwise the one that was entered.
     pub gate: Option<String>,
-    /// How often.
+    /// The number.
     pub count: u64,
 }
 
-/// What a rebuild of the stream did.
+/// The result of rebuilding the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rebuilt {
-    /// How many commits it read.
+    /// The number of commits read.
     pub commits: usize,
-    /// How many lines the stream has.
+    /// The number of lines of the stream.
     pub lines: usize,
-    /// How many of them are in no commit, and were kept.
+    /// The number of lines that are in no commit, and were kept.
     pub kept: usize,
-    /// How many lines of the old one were no events.
+    /// The number of lines of the old stream that were not events.
     pub damaged: usize,
 }
 
-/// Rebuilds the stream. Waits for another writer. Fails if that takes too long.
+/// Rebuilds the stream. Waits for another writer, and fails if that takes too long.
 pub fn rebuild_events(workspace: &Workspace) -> Result<Rebuilt, ProjectError> {
     let stream = EventStream::of(&workspace.paths);
     let timeout = workspace.deadline().saturating_duration_since(Instant::now());
@@ -318,7 +318,7 @@ pub fn rebuild_events(workspace: &Workspace) -> Result<Rebuilt, ProjectError> {
     Ok(rebuild_with(workspace, &stream, &writer, &|| true)?.expect("nobody breaks it off"))
 }
 
-/// Returns the lines of the stream that are in no commit, and how many are no events.
+/// Returns the lines of the stream that are in no commit, and the number of lines that are not events.
 fn old_lines(stream: &EventStream) -> Result<(Vec<UncommittedLine>, usize), ProjectError> {
     let (mut old, mut damaged) = (Vec::new(), 0);
     let Some(mut reading) = stream.open()? else { return Ok((old, damaged)) };
@@ -332,7 +332,7 @@ fn old_lines(stream: &EventStream) -> Result<(Vec<UncommittedLine>, usize), Proj
     Ok((old, damaged))
 }
 
-/// Rebuilds the stream in one walk over the history. Returns nothing, and changes nothing, if `go_on` returns false.
+/// Rebuilds the stream in one walk over the history. If `go_on` returns false, changes nothing and returns `None`.
 pub(crate) fn rebuild_with(
     workspace: &Workspace,
     stream: &EventStream,
@@ -342,7 +342,7 @@ pub(crate) fn rebuild_with(
     let (mut uncommitted, damaged) = old_lines(stream)?;
     let known: Vec<String> =
         uncommitted.iter().filter_map(|line| line.id.as_ref()).map(ToString::to_string).collect();
-    // Events that are left after this wait for the next writer.
+    // Events that are left after this point wait for the next writer.
     let left = stream.left()?;
     let pending_ids: Vec<EventId> = left.iter().map(|(id, _)| id.clone()).collect();
     uncommitted.extend(PendingEvents::of(left, &known).waiting);
@@ -404,23 +404,23 @@ pub(crate) fn rebuild_with(
     Ok(Some(rebuilt))
 }
 
-/// A filter of events; an absent field is no condition.
+/// A filter of events; an absent field sets no condition.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WantedEvents {
-    /// Those about this task.
+    /// Events about this task.
     pub task: Option<TaskId>,
-    /// Those of one of these kinds.
+    /// Events of one of these kinds.
     pub kinds: Vec<EventKind>,
-    /// Those since then.
+    /// Events since then.
     pub since: Option<Timestamp>,
-    /// Those in which this agent has a part.
+    /// Events in which this agent has a part.
     pub agent: Option<AgentId>,
-    /// Those of at least this level.
+    /// Events of at least this level.
     pub level: Option<Level>,
 }
 
 impl WantedEvents {
-    /// Returns whether that event is wanted.
+    /// Returns true if the filter accepts the event.
     pub(crate) fn take(&self, event: &EventLine) -> bool {
         self.task.as_ref().is_none_or(|task| event.is_about(task))
             && (self.kinds.is_empty() || event.kind.is_some_and(|kind| self.kinds.contains(&kind)))
@@ -435,7 +435,7 @@ impl WantedEvents {
 pub(crate) enum StreamLine {
     /// An event, and the text of its line.
     Event(Box<EventLine>, String),
-    /// A line that is no event, by its number.
+    /// A line that is not an event, by its number.
     Damaged(u64),
 }
 
@@ -446,7 +446,7 @@ pub(crate) struct EventReader {
     number: u64,
     /// The line that was read last.
     last: Option<String>,
-    /// Whether events are missing, because the stream is read-only, or another writer is about to add them.
+    /// True if events are missing, because the stream is read-only, or another writer is about to add them.
     pub is_behind: bool,
 }
 
@@ -458,7 +458,7 @@ impl EventReader {
         Ok(Self { reading: stream.open()?, stream, number: 0, last: None, is_behind })
     }
 
-    /// Returns the next line, if there is one yet.
+    /// Returns the next line; `None` if it is not yet written.
     pub(crate) fn next_line(&mut self) -> Result<Option<StreamLine>, ProjectError> {
         let Some(reading) = &mut self.reading else { return Ok(None) };
         let Some(text) = reading.line()? else { return Ok(None) };

@@ -19,7 +19,7 @@ use crate::storage::layout::EVENTS;
 #[derive(Debug, Clone)]
 pub(crate) struct StreamedLine {
     pub text: String,
-    /// The key by which it is counted.
+    /// The key by which the line is counted.
     pub key: LineKey,
 }
 
@@ -48,7 +48,7 @@ impl StreamedLine {
         origin: EventOrigin<'_>,
     ) -> Self {
         let mut occurrence = happened.occurrence(event);
-        // A project without a name is called by its folder.
+        // A project without a name gets that of its folder.
         occurrence.project = occurrence.project.or_else(|| workspace.paths.folder_name());
         let value = event_value(&occurrence);
         let gate = gate_of(&value).map(str::to_owned);
@@ -57,7 +57,7 @@ impl StreamedLine {
         Self { text: event_line(value, origin), key }
     }
 
-    /// Returns a line that was read; nothing if it is no event.
+    /// Parses a line; returns `None` if it is not an event.
     pub(crate) fn read(text: &str) -> Option<(Self, EventLine)> {
         let event = EventLine::read(text)?;
         let text = format!("{}\n", text.trim_end_matches('\n'));
@@ -66,7 +66,7 @@ impl StreamedLine {
 }
 
 impl UncommittedLine {
-    /// Reads a line that was left for the stream or is in it; returns nothing unless it is an event in no commit.
+    /// Parses a line that was left for the stream or is in it; returns `None` unless it is an event that is in no commit.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let (line, event) = StreamedLine::read(text)?;
         let is_uncommitted = event.commit().is_none();
@@ -76,7 +76,7 @@ impl UncommittedLine {
 
 /// The lines of one commit.
 pub(crate) struct CommitLines {
-    /// When the commit was made.
+    /// The time of the commit.
     pub committed: Timestamp,
     pub lines: Vec<StreamedLine>,
 }
@@ -103,14 +103,14 @@ pub(crate) fn commit_lines(
 
 /// Events that were left for the stream.
 pub(crate) struct PendingEvents {
-    /// Those that are not in it yet, the oldest first.
+    /// The events that are not yet in the stream, the oldest first.
     pub waiting: Vec<UncommittedLine>,
-    /// Those that are in it already, or can never be, since the file's name is not the id of its event.
+    /// The events that are already in the stream, or can never be, because the file's name is not the id of its event.
     done: Vec<EventId>,
 }
 
 impl PendingEvents {
-    /// Sorts the events that were left; `taken` has the ids of those in the stream.
+    /// Sorts the events that were left; `taken` has the ids of the events in the stream.
     pub(crate) fn of(left: Vec<(EventId, String)>, taken: &[String]) -> Self {
         let taken: HashSet<&str> = taken.iter().map(String::as_str).collect();
         let (mut waiting, mut done) = (Vec::new(), Vec::new());

@@ -13,16 +13,16 @@ use crate::tasks::headers::summary::{EndedVisit, TaskSummary};
 
 /// The reasons why a task is blocked, as labels.
 pub(crate) const REASONS: [&str; 5] = ["held", "loop", "dependency", "no_agents", "reported"];
-/// Why a gate was passed over: its condition did not hold.
+/// The reason why a gate was passed over: its condition did not hold.
 const CONDITION: &str = "condition_false";
-/// Why a gate was passed over: a route led past it.
+/// The reason why a gate was passed over: a route led past it.
 const ROUTE: &str = "route";
 /// The destination of a completed task.
 const END: &str = "$end";
 /// The destination of a cancelled task.
 const CANCELLED: &str = "$cancelled";
 
-/// Numbers by labels, in the order in which the family has them, without the project.
+/// Numbers by labels, in the order of the family's labels, without the project.
 pub(crate) type By<'h, const N: usize, T> = BTreeMap<[&'h str; N], T>;
 
 /// All counts.
@@ -38,13 +38,13 @@ pub(crate) struct Counts<'h> {
     pub skips: By<'h, 3, u64>,
     /// By workflow, gate.
     pub timeouts: By<'h, 2, u64>,
-    /// By workflow, gate; a task at a fork is there, and at none of its branches.
+    /// By workflow, gate; a task at a fork counts there, and at none of its branches.
     pub active: By<'h, 2, u64>,
-    /// By workflow, gate or branch: when the oldest open visit began.
+    /// By workflow, gate or branch: the beginning of the oldest open visit.
     pub oldest: By<'h, 2, Option<i64>>,
     /// By workflow: the time from the creation of tasks to each completion.
     pub lead_times: By<'h, 1, Histogram>,
-    /// By workflow: how often tasks had gone through the same gates at each completion.
+    /// By workflow: the number of times that tasks had gone through the same gates at each completion.
     pub passes: By<'h, 1, Histogram>,
     /// By workflow, reason.
     pub blocked: By<'h, 2, u64>,
@@ -66,7 +66,7 @@ fn seconds(count: u64) -> f64 {
     count as f64
 }
 
-/// Counts tasks. Every gate of the rules in force has counts, if only zeros.
+/// Counts tasks. Every gate of the rules in force has counts, even if they are zero.
 pub(crate) fn of<'h>(
     known: &'h [KnownSeries],
     headers: impl IntoIterator<Item = &'h TaskSummary>,
@@ -83,7 +83,7 @@ pub(crate) fn of<'h>(
 }
 
 impl<'h> Counts<'h> {
-    /// Counts the ended visits of the task. Each completion counts, so that reopening it takes nothing away.
+    /// Counts the ended visits of the task. Each completion counts, so a reopening reduces no count.
     fn count_history(&mut self, header: &'h TaskSummary) {
         let workflow = header.routing.workflow.as_str();
         for (index, visit) in header.visits.iter().enumerate() {
@@ -99,7 +99,7 @@ impl<'h> Counts<'h> {
         }
     }
 
-    /// Counts an ended visit: that of a branch for the branch, and the one that closes a fork for the fork too.
+    /// Counts an ended visit: that of a branch for the branch, and the one that closes a fork for the fork, too.
     fn count_visit(&mut self, workflow: &'h str, visit: &'h EndedVisit) {
         let (gate, outcome) = (visit.gate.as_str(), visit.ended.as_str());
         self.skewed += u64::from(visit.skewed);
@@ -194,7 +194,7 @@ impl<'h> Counts<'h> {
         }
     }
 
-    /// Returns the branch's name in the counts; nothing if the rules no longer have it.
+    /// Returns the branch's name in the counts; `None` if the rules no longer have it.
     fn branch(&self, workflow: &str, fork: &str, branch: &str) -> Option<&'h str> {
         let mut known =
             self.oldest.keys().filter(|[own, _]| *own == workflow).map(|[_, gate]| *gate);
@@ -207,7 +207,7 @@ impl<'h> Counts<'h> {
     }
 }
 
-/// Returns the label for why the task is blocked; reasons that need a person come first.
+/// Returns the label for the reason why the task is blocked. Reasons that need a person have precedence.
 fn reason(header: &TaskSummary) -> &'static str {
     let says = |test: fn(&str) -> bool| header.blockers.iter().any(|text| test(text));
     let [held, circle, dependency, no_agents, reported] = REASONS;
@@ -224,8 +224,8 @@ fn reason(header: &TaskSummary) -> &'static str {
     }
 }
 
-/// Returns why gates were passed over after the visit. Without a route, only `complete` and `skip` lead on, to the next gate that
-/// applies. An entry does not say whether `complete` had a route: it counts as having none.
+/// Returns the reason why gates were passed over after the visit. Without a route, only `complete` and `skip` lead on, to the next
+/// gate that applies. An entry does not show whether `complete` had a route: it counts as having none.
 fn skip_reason(visit: &EndedVisit) -> &'static str {
     let joined = visit
         .join
@@ -241,15 +241,15 @@ fn skip_reason(visit: &EndedVisit) -> &'static str {
 pub(crate) struct KnownSeries {
     pub workflow: String,
     pub gate: String,
-    /// Its role; a fork and a condition have none.
+    /// The role; `None` for a fork and a condition.
     pub role: Option<String>,
-    /// How a visit there can end.
+    /// The possible endings of a visit there.
     pub outcomes: Vec<String>,
-    /// Where each outcome can lead.
+    /// The possible targets of each outcome.
     pub ways: Vec<(String, String)>,
-    /// Whether tasks may pass it over because of its condition.
+    /// True if tasks may pass the gate over because of its condition.
     pub conditional: bool,
-    /// Whether it is a branch: the task counts as being at its fork.
+    /// True if it is a branch: the task counts as being at the fork.
     pub branch: bool,
 }
 
@@ -271,7 +271,7 @@ fn of_workflow(workflow: &Workflow) -> Vec<KnownSeries> {
             }
         }
         let outcomes = outcomes(gate);
-        // The edges of a workflow leave out that a blocked task stays.
+        // The edges of a workflow do not include that a blocked task stays.
         let blocked = Outcome::Blocked.to_string();
         if outcomes.contains(&blocked) && !ways.iter().any(|(_, outcome)| *outcome == blocked) {
             ways.push((gate.id.to_string(), blocked));
@@ -284,7 +284,7 @@ fn of_workflow(workflow: &Workflow) -> Vec<KnownSeries> {
     all
 }
 
-/// Returns where an edge can end: at its gate, or, if that is passed over, at a later one.
+/// Returns the possible ends of an edge: its gate, or, if that is passed over, a later one.
 fn ends<'e>(edges: &'e [Edge], edge: &'e Edge) -> Vec<&'e Destination> {
     let mut ends = vec![&edge.to];
     // A gate can be passed over on the way forward, but not when a task is sent back to it.

@@ -12,9 +12,9 @@ pub(crate) type Labels = Vec<(&'static str, String)>;
 /// All samples of one name.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Family {
-    /// Its name, without the suffix of its kind: a counter's `_total`, a histogram's `_bucket`.
+    /// The name, without the suffix of its kind: a counter's `_total`, a histogram's `_bucket`.
     pub name: &'static str,
-    /// What it counts, in one sentence.
+    /// A description of the family, in one sentence.
     pub help: &'static str,
     pub samples: Samples,
 }
@@ -28,7 +28,7 @@ pub(crate) enum Samples {
 }
 
 impl Samples {
-    /// Returns what Prometheus calls the kind.
+    /// Returns the name of the kind in Prometheus.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Counter(_) => "counter",
@@ -54,7 +54,7 @@ impl ExpositionFormat {
         if knows { Self::OpenMetrics } else { Self::Text }
     }
 
-    /// Returns its `Content-Type`.
+    /// Returns the `Content-Type` of the format.
     pub(crate) const fn content_type(self) -> &'static str {
         match self {
             Self::Text => "text/plain; version=0.0.4; charset=utf-8",
@@ -63,7 +63,7 @@ impl ExpositionFormat {
     }
 }
 
-/// The suffix of names of families that are measured in seconds.
+/// The suffix of the names of families that are measured in seconds.
 const SECONDS: &str = "_seconds";
 
 /// Returns the families as text.
@@ -113,7 +113,7 @@ fn head(text: &mut String, family: &Family, format: ExpositionFormat) {
 fn classes(text: &mut String, name: &str, labels: &Labels, histogram: &Histogram) {
     let bucket = format!("{name}_bucket");
     for (bound, count) in histogram.classes() {
-        // `{:?}` writes 1 as `1.0`, as OpenMetrics wants it.
+        // `{:?}` writes 1 as `1.0`, as OpenMetrics requires.
         let bound = bound.map_or_else(|| "+Inf".to_owned(), |bound| format!("{bound:?}"));
         sample(text, &bucket, labels, Some(&bound), &count.to_string());
     }
@@ -130,12 +130,12 @@ fn sample(text: &mut String, name: &str, labels: &Labels, bound: Option<&str>, v
     text.push_str(&format!("{name}{labels} {value}\n"));
 }
 
-/// Escapes what would end the quotes or the line of a value.
+/// Escapes the characters that would end the quotes or the line of a value.
 fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-/// Returns the families as JSON; a histogram's buckets are cumulative, as in the texts, and the last has no bound.
+/// Returns the families as JSON. A histogram's buckets are cumulative, as in the text formats, and the last has no bound.
 pub(crate) fn value<'f>(families: impl IntoIterator<Item = &'f Family>) -> Value {
     families.into_iter().map(of_family).collect()
 }

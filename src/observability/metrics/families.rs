@@ -95,12 +95,12 @@ pub(crate) fn build() -> Family {
     family("aof_build_info", help, Samples::Gauge(vec![(version, 1.0)]))
 }
 
-/// Returns when the oldest open visits began, by their labels.
+/// Returns the beginnings of the oldest open visits, by their labels.
 pub(crate) fn oldest(project: &str, counts: &Counts<'_>) -> Vec<(Labels, Option<i64>)> {
     samples(project, ["workflow", "gate"], &counts.oldest, |entered| *entered)
 }
 
-/// Returns how old they are at `now`; 0 for one that began later, by another machine's clock.
+/// Returns the ages of these visits at `now`; 0 for one that began later, by another machine's clock.
 pub(crate) fn ages(oldest: &[(Labels, Option<i64>)], now: Timestamp) -> Family {
     let age =
         |entered: i64| number(u64::try_from(now.as_second().saturating_sub(entered)).unwrap_or(0));
@@ -186,7 +186,7 @@ const BY_GATE: [(EventKind, &str, &str); 5] = [
     ),
 ];
 
-/// Returns the families of events in the stream. Every gate of the rules in force has counts, if only zeros.
+/// Returns the families of events in the stream. Every gate of the rules in force has counts, even if they are zero.
 pub(crate) fn of_events(
     project: &str,
     known: &[KnownSeries],
@@ -225,18 +225,18 @@ const INBOX_PENDING: &str = "Completion files that were dropped and are not proc
 pub(crate) struct Numbers {
     /// The project's name.
     pub project: String,
-    /// All families that do not change with time alone.
+    /// All families that do not change by the passing of time alone.
     pub families: Vec<Family>,
     /// Files that could not be counted as tasks.
     pub unreadable: Vec<Unreadable>,
-    /// Why the metrics of the event stream are left out, if they are.
+    /// The error because of which the metrics of the event stream are missing.
     pub untold: Option<ProjectError>,
-    /// When the oldest open visit of each gate began; nothing if none is open.
+    /// The beginning of the oldest open visit of each gate; `None` if none is open.
     oldest: Vec<(Labels, Option<i64>)>,
 }
 
 impl Numbers {
-    /// Returns how old the oldest open visits are at that time.
+    /// Returns the ages of the oldest open visits at that time.
     pub(crate) fn ages(&self, now: Timestamp) -> Family {
         ages(&self.oldest, now)
     }
@@ -270,7 +270,7 @@ pub(crate) fn numbers(workspace: &Workspace, in_force: &InForce) -> Result<Numbe
     Ok(Numbers { project, families, unreadable: listing.unreadable, untold, oldest })
 }
 
-/// Counts the project under the rules in force. Where no valid rules were ever committed, only that is counted.
+/// Counts the project under the rules in force. If no valid rules were ever committed, counts the commits of rule files instead of tasks.
 pub(crate) fn current_numbers(workspace: &Workspace) -> Result<Numbers, ProjectError> {
     let error = match workspace.rules() {
         Ok(in_force) => return numbers(workspace, &in_force),
@@ -291,7 +291,7 @@ pub(crate) fn current_numbers(workspace: &Workspace) -> Result<Numbers, ProjectE
     Ok(Numbers { project, families, untold: Some(error), ..Numbers::default() })
 }
 
-/// Returns HEAD's versions of the tasks whose files cannot be read now: Prometheus would take a drop of a counter for a restart.
+/// Returns HEAD's versions of the tasks whose files cannot be read now: Prometheus would take a decreasing counter for a restart.
 fn committed_versions(
     workspace: &Workspace,
     in_force: &InForce,

@@ -1,7 +1,7 @@
-//! Sends a message to a program, which is started without a shell, gets the message on stdin, and has half a minute.
+//! Sends a message to a program. The program is started without a shell, gets the message on stdin, and has half a minute.
 //!
-//! On a timeout it is killed with all processes that it started. Its output is read to the end, and the beginning is kept to explain a
-//! failure. Processes that it leaves behind keep running, and nothing waits for them.
+//! After the timeout, it is killed with all processes that it started. Its output is read to the end, and the beginning is kept to
+//! explain a failure. Processes that it leaves behind keep running, and nothing waits for them.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -15,11 +15,11 @@ use crate::system::process::{
     Attendant, How, Orphans, Printed, ProcessLimits, Program, Room, Secrets, Stream, Transcript,
 };
 
-/// How long a program may take.
+/// The time limit of a program.
 const TIME: Duration = Duration::from_secs(30);
-/// How much of its output is kept.
+/// The amount of the output that is kept.
 const ROOM: Room = Room { beginning: 0, end: 0, each: 64 * 1024 };
-/// How much of that is shown, in characters.
+/// The part of the kept output that is shown, in characters.
 const SHOWN: usize = 300;
 
 /// Runs the program; an exit status of 0 means that it accepted the message.
@@ -75,7 +75,7 @@ fn run_within(
     )))
 }
 
-/// Keeps the program's output, and ends it when the delivery has to stop.
+/// Keeps the program's output, and ends the program when the delivery must stop.
 struct Sender<'a> {
     stop: &'a AtomicBool,
     printed: Transcript<io::Sink>,
@@ -93,7 +93,7 @@ impl Attendant for Sender<'_> {
     }
 }
 
-/// Returns the program's output as the end of a sentence: from stderr, else from stdout.
+/// Returns the program's output as the end of a sentence: from stderr, otherwise from stdout.
 fn output_suffix(printed: Printed) -> String {
     let texts = [printed.stderr, printed.stdout].map(|kept| last_output(&kept.bytes));
     texts
@@ -212,7 +212,7 @@ mod tests {
         }
     }
 
-    /// An orphan may stay as an entry that nobody has asked for yet: that is no life.
+    /// Returns true if the process runs. An orphan may remain as a zombie that no process has waited for: that does not count.
     fn is_alive(child: rustix::process::Pid) -> bool {
         if rustix::process::test_kill_process(child).is_err() {
             return false;

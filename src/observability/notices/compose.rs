@@ -1,7 +1,7 @@
 //! Writes messages about commits to the outbox.
 //!
 //! The cursor moves when the messages are durable. After a kill in between they are written again, with the same names and ids: an id
-//! depends on what happened, not on when it was noticed.
+//! depends on the event, not on the time when it was noticed.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -38,7 +38,7 @@ pub(crate) fn compose(
             audience(rules, one.task.as_deref(), &one.events).into_iter().enumerate()
         {
             let event = &one.events[notice.event];
-            // A channel is not told of its own dropped messages.
+            // A channel gets no notice of its own dropped messages.
             if matches!(event, Event::NoticesDropped { channel, .. } if *channel == notice.channel.to_string())
             {
                 continue;
@@ -83,7 +83,7 @@ fn with_review(mut message: Value, event: &Event, task: Option<&Task>) -> Value 
     message
 }
 
-/// Writes messages; returns how many.
+/// Writes messages, and returns their number.
 pub(crate) fn write(
     outbox: &Outbox,
     messages: &BTreeMap<ChannelKey, Vec<OutboxMessage>>,
@@ -156,7 +156,7 @@ pub(crate) fn report_dropped(
     Ok(outbox.note_told(&right, &untold)?)
 }
 
-/// Writes notices about a completion that came after another one of the same visit, which is in no commit. `delivery` identifies its
+/// Writes notices about a completion that arrived after another one of the same visit; it is in no commit. `delivery` identifies its
 /// file.
 pub(crate) fn write_conflict_notice(
     workspace: &Workspace,
@@ -187,14 +187,14 @@ pub(crate) fn write_conflict_notice(
     Ok(())
 }
 
-/// What [`write_notices`] did.
+/// The result of [`write_notices`].
 #[derive(Debug, Default)]
 pub(crate) struct WrittenNotices {
-    /// How many messages were written.
+    /// The number of messages written.
     pub written: usize,
-    /// Why it starts again at HEAD, if the branch was rewritten: messages may be missing or repeated.
+    /// The reason for starting again at HEAD, if the branch was rewritten: messages may be missing or repeated.
     pub restarted: Option<String>,
-    /// Whether commits are left.
+    /// `Commits` if some are left.
     pub left: Remaining,
 }
 
@@ -247,7 +247,7 @@ pub(crate) fn write_notices(workspace: &Workspace) -> Result<WrittenNotices, Pro
     Ok(put)
 }
 
-/// Returns the messages about these commits; `before` is how many commits were reported before.
+/// Returns the messages about these commits; `before` is the number of commits already reported.
 fn messages(
     workspace: &Workspace,
     rules: &Rules,

@@ -21,28 +21,28 @@ use crate::project::workspace::{Clock, Workspace};
 use crate::storage::outbox::{ChannelRest, OutboxMessage};
 use crate::storage::{Outbox, Paths, StoreError};
 
-/// How long a message is retried.
+/// The time for which a message is retried.
 const MAX_AGE: Duration = Duration::from_hours(7 * 24);
 const SHORTEST_PAUSE: Duration = Duration::from_secs(5);
 const LONGEST_PAUSE: Duration = Duration::from_hours(6);
-/// The factor by which each pause is longer than the last.
+/// The factor by which each pause is longer than the previous one.
 const FACTOR: u32 = 3;
 
-/// Which messages a round tries.
+/// The messages that a round tries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum MessageScope {
-    /// Those that are due.
+    /// The messages that are due.
     Due,
-    /// All, because a person asks for it.
+    /// All messages, because a person asks for it.
     All,
 }
 
 /// A channel with messages. Clones share its settings.
 #[derive(Debug, Clone)]
 pub(crate) struct Receiver {
-    /// Its name in the outbox.
+    /// The name of the channel in the outbox.
     pub key: ChannelKey,
-    /// Nothing if the rules in force no longer have it.
+    /// The settings; `None` if the rules in force no longer have the channel.
     channel: Arc<Mutex<Option<Channel>>>,
     programs: RulePrograms,
     paths: Paths,
@@ -63,9 +63,9 @@ impl Receiver {
 /// The result of a round.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Round {
-    /// How many messages were accepted.
+    /// The number of messages that were accepted.
     pub delivered: usize,
-    /// How many were tried and not accepted.
+    /// The number of messages that were tried and not accepted.
     pub failed: usize,
     /// The last failure.
     pub trouble: Option<String>,
@@ -92,7 +92,7 @@ pub(crate) fn receivers(workspace: &Workspace) -> Result<Vec<Receiver>, ProjectE
     Ok(waiting.into_iter().map(receiver).collect())
 }
 
-/// Writes notices about the newest commits, and delivers to all channels in parallel, once, for at most that time.
+/// Writes notices about the newest commits, and delivers once to all channels in parallel, for at most `time`.
 pub(crate) fn deliver_notices(
     workspace: &Workspace,
     scope: MessageScope,
@@ -114,7 +114,7 @@ pub(crate) fn deliver_notices(
     Ok(rounds.into_iter().flatten().collect::<Result<_, StoreError>>()?)
 }
 
-/// Delivers the due messages of a channel, until none is left, the time is over, or it has to stop. Does nothing while another
+/// Delivers the due messages of a channel, until none is left, the time is over, or it must stop. Does nothing while another
 /// process delivers.
 pub(crate) fn deliver_channel(
     receiver: &Receiver,
@@ -132,7 +132,7 @@ pub(crate) fn deliver_channel(
     }
     let mut names = outbox.names(&receiver.key)?;
     if let Some(rest) = &rest {
-        // A message on which the receiver hangs must not block the others: the one after it is tried first, and it is tried last.
+        // A message on which the receiver hangs must not block the others: it is tried last, and the message after it first.
         let after = names.partition_point(|name| *name <= rest.last);
         names.rotate_left(after);
     }
@@ -157,7 +157,7 @@ struct ChannelTurn<'r> {
 }
 
 impl ChannelTurn<'_> {
-    /// Tries a message if it is due, and returns whether the next one may be tried.
+    /// Tries a message if it is due. Returns true if the next one may be tried.
     fn try_message(
         &mut self,
         waiting: OutboxMessage,
@@ -263,12 +263,12 @@ impl ChannelTurn<'_> {
     }
 }
 
-/// Returns whether a message that has waited since then is too old.
+/// Returns true if a message that has waited since then is too old.
 fn is_past(since: Timestamp, now: Timestamp) -> bool {
     Duration::try_from(now.duration_since(since)).is_ok_and(|age| age >= MAX_AGE)
 }
 
-/// Returns whether a retry has to wait until then. A time further away than any pause comes from a wrong clock.
+/// Returns true if a retry must wait until then. A time further away than any pause is from a wrong clock.
 fn must_wait(time: Timestamp, now: Timestamp) -> bool {
     time > now && time <= later(now, LONGEST_PAUSE * 2)
 }
@@ -278,7 +278,7 @@ fn later(now: Timestamp, pause: Duration) -> Timestamp {
     now.checked_add(pause).unwrap_or(Timestamp::MAX)
 }
 
-/// Returns how long to wait after so many attempts: three times as long each time, up to six hours, plus up to a fifth, which
+/// Returns the pause after a number of attempts: three times as long each time, up to six hours, plus up to a fifth, which
 /// depends on the id.
 fn backoff(attempts: u32, id: &str) -> Duration {
     let steps = attempts.saturating_sub(1).min(20);
@@ -295,20 +295,20 @@ fn backoff(attempts: u32, id: &str) -> Duration {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct OutgoingMessage {
     pub id: String,
-    /// The name of its event.
+    /// The name of the event.
     pub event: String,
     #[serde(rename = "taskId")]
     pub task: Option<String>,
-    /// The channel as people know it.
+    /// The name of the channel for people.
     pub channel: String,
     pub state: OutgoingState,
-    /// Since when it waits.
+    /// The time since which the message waits.
     pub since: Timestamp,
-    /// How often it was tried.
+    /// The number of attempts.
     pub attempts: u32,
-    /// When it is tried again, if that is later.
+    /// The time of the next attempt, if it is later than now.
     pub next: Option<Timestamp>,
-    /// Why it was not accepted.
+    /// The reason why the message was not accepted.
     pub error: Option<String>,
 }
 
@@ -316,11 +316,11 @@ pub(crate) struct OutgoingMessage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum OutgoingState {
-    /// It was not tried yet, or has to be tried again now.
+    /// The message was not yet tried, or must now be tried again.
     Due,
-    /// It is tried again later.
+    /// The message is tried again later.
     Waiting,
-    /// It was given up.
+    /// The message was given up.
     Dropped,
 }
 

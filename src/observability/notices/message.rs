@@ -1,4 +1,4 @@
-//! A message that is delivered, and why a receiver did not accept it.
+//! A message that is delivered, and the reason why a receiver did not accept it.
 
 use std::time::Duration;
 
@@ -9,22 +9,22 @@ use crate::domain::Timestamp;
 /// A message that is delivered.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Message<'a> {
-    /// Stays the same in every attempt.
+    /// The id, which is the same in every attempt.
     pub id: &'a str,
-    /// Its content.
+    /// The content of the message.
     pub value: &'a Value,
     /// The time of the attempt.
     pub now: Timestamp,
 }
 
-/// Why a message was not accepted.
+/// The reason why a message was not accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Failure {
     /// The receiver answered, and refused this message; it may accept others.
     Refused(String),
     /// The receiver did not answer, or is busy: other messages are not tried now. It may ask for a pause.
     Unreachable { why: String, again_in: Option<Duration> },
-    /// The receiver wants no messages any more.
+    /// The receiver no longer wants messages.
     Unwanted(String),
     /// The delivery had to stop; it is unknown whether the message arrived.
     Stopped,

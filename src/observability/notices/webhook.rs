@@ -1,4 +1,4 @@
-//! Sends a message to a web server: posted once, signed as Standard Webhooks specifies, within ten seconds.
+//! Sends a message to a web server: posts it once, signed according to Standard Webhooks, within ten seconds.
 //!
 //! The name is resolved here, and every address is checked before one of them is connected to, so a name cannot resolve to another
 //! address after the check. No redirect is followed and no proxy is used: their addresses would not be checked.
@@ -24,10 +24,10 @@ use crate::observability::notices::message::{Failure, Message, in_one_line};
 
 /// The timeout of a whole request.
 const TIME: Duration = Duration::from_secs(10);
-/// How much of an answer is shown, in bytes.
+/// The number of bytes of an answer that are shown.
 const SHOWN: usize = 200;
 
-/// Posts the message; an answer of 200 to 299 means that it was accepted.
+/// Posts the message; a status from 200 to 299 means that it was accepted.
 pub(crate) fn post(webhook: &Webhook, message: Message<'_>) -> Result<(), Failure> {
     let secrets = secrets(webhook)?;
     let body = message.value.to_string();
@@ -142,7 +142,7 @@ fn check_answer(answer: &mut Response<Body>, now: Timestamp) -> Result<(), Failu
 /// Returns the beginning of the answer as the end of a sentence.
 fn answer_suffix(answer: &mut Response<Body>) -> String {
     let mut bytes = Vec::new();
-    // A partial answer is useful too.
+    // A partial answer is useful, too.
     let _ = answer.body_mut().as_reader().take(SHOWN as u64).read_to_end(&mut bytes);
     let text = in_one_line(&bytes);
     if text.is_empty() { text } else { format!(": {text}") }
@@ -163,7 +163,7 @@ const PREFIX: &str = "whsec_";
 pub(crate) struct WebhookSecrets(Vec<Vec<u8>>);
 
 impl WebhookSecrets {
-    /// Parses secrets separated by blanks; returns nothing if one is invalid.
+    /// Parses secrets separated by blanks; returns `None` if one is invalid.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let decode = |word: &str| {
             let secret = BASE64_STANDARD.decode(word.strip_prefix(PREFIX).unwrap_or(word)).ok()?;
@@ -186,7 +186,7 @@ impl WebhookSecrets {
     }
 }
 
-/// Returns whether the address is on the internet: not private, link-local, of this machine or reserved. An IPv6 address that stands
+/// Returns true if the address is on the internet: not private, link-local, of this machine or reserved. An IPv6 address that stands
 /// for an IPv4 one is checked as that.
 pub(crate) fn is_public(address: IpAddr) -> bool {
     match address {

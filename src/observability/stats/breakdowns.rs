@@ -1,5 +1,5 @@
-//! Statistics by agent, by tag and by week, and of deliveries: how often, how fast, how many fail, and how soon the next one mends
-//! it, as DORA counts them.
+//! Statistics by agent, by tag and by week, and of deliveries, as DORA counts them: frequency, lead time, failure rate, and the time
+//! until the next delivery fixes a failure.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,15 +20,15 @@ use crate::tasks::headers::summary::{EndedVisit, TaskSummary};
 #[serde(rename_all = "camelCase")]
 pub(crate) struct AgentStats {
     pub agent: String,
-    /// How long the visits that it settled took, from when the task came to the gate.
+    /// The durations of the visits that the agent settled, from the task's arrival at the gate.
     #[serde(rename = "duration")]
     pub spread: Option<Spread>,
-    /// The median of their durations, each divided by the median of its gate: an agent at slow gates is not slow.
+    /// The median of these durations, each divided by the median of its gate: an agent at slow gates is not slow.
     #[serde(serialize_with = "rounded_number")]
     pub pace: Option<f64>,
-    /// Of these visits, those whose work a later gate sent back.
+    /// The share of these visits whose work a later gate sent back.
     pub sent_back: Share,
-    /// Of these visits, those in which it sent back others' work.
+    /// The share of these visits that sent back the work of others.
     pub rejects: Share,
 }
 
@@ -113,7 +113,7 @@ fn pace(
     Some(if all.len() % 2 == 1 { upper } else { f64::midpoint(all[all.len() / 2 - 1], upper) })
 }
 
-/// Returns the earlier visits whose work a rejection sends back: the last one that settled the gate to which the task returns; all
+/// Returns the earlier visits whose work a rejection sends back: the last visit that settled the gate to which the task returns; all
 /// branches, if that is a fork.
 fn work_of(before: &[EndedVisit], rejection: &EndedVisit) -> impl Iterator<Item = usize> {
     let to = rejection.to.as_deref().unwrap_or_default();
@@ -129,14 +129,14 @@ fn work_of(before: &[EndedVisit], rejection: &EndedVisit) -> impl Iterator<Item 
 /// The statistics of a tag.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct TagStats {
-    /// Nothing for tasks without tags.
+    /// The tag; `None` for tasks without tags.
     pub tag: Option<String>,
-    /// How long the tasks that were completed in this time took, from their creation.
+    /// The time from the creation to the completion of the tasks that were completed in this time.
     #[serde(rename = "leadTime")]
     pub lead: Option<Spread>,
-    /// Of the completions at gates that can send its tasks back, those that did.
+    /// The share of rejections among the completions at gates that can send the tag's tasks back.
     pub rejections: Share,
-    /// How often its tasks went through the same gates.
+    /// The repeated passes of the tag's tasks through the same gates.
     #[serde(rename = "passes")]
     pub loops: Loops,
     /// The values of the spread.
@@ -151,7 +151,7 @@ pub(crate) struct Tags {
 }
 
 impl Tags {
-    /// Counts a task under each of its tags; `lead` is how long it took, if it was completed in this time.
+    /// Counts a task under each of its tags; `lead` is its lead time, if it was completed in this time.
     pub(crate) fn see(
         &mut self,
         task: &TaskSummary,
@@ -197,23 +197,23 @@ impl Tags {
 const MOST: usize = 104;
 /// The least number of verdicts in each half for a trend.
 const LEAST_VERDICTS: u64 = 10;
-/// How many standard errors two rates must be apart for the difference to be significant.
+/// The number of standard errors that two rates must be apart for the difference to be significant.
 const SIGNIFICANCE: f64 = 2.0;
 
-/// Seven days, the last of which end now.
+/// A period of seven days, the last of which ends now.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Week {
-    /// In seconds since 1970.
+    /// The beginning, in seconds since 1970.
     #[serde(serialize_with = "time_text")]
     pub from: i64,
     #[serde(serialize_with = "time_text")]
     pub until: i64,
     pub created: u64,
     pub completed: u64,
-    /// How long the completed tasks took.
+    /// The lead times of the completed tasks.
     #[serde(rename = "leadTime")]
     pub lead: Option<Spread>,
-    /// Of the completions at gates that can send tasks back, those that did.
+    /// The share of rejections among the completions at gates that can send tasks back.
     pub rejections: Share,
     /// The values of the spread.
     #[serde(skip)]
@@ -233,7 +233,7 @@ pub(crate) struct Trend {
 pub(crate) enum Direction {
     Rising,
     Falling,
-    /// The difference may be chance.
+    /// No trend: the difference may be chance.
     Steady,
 }
 
@@ -245,7 +245,7 @@ impl Serialize for Trend {
 }
 
 impl Trend {
-    /// Returns the direction of the rate; nothing if there are too few verdicts to tell.
+    /// Returns the direction of the rate; `None` if there are too few verdicts to decide.
     #[expect(clippy::cast_precision_loss, reason = "counts of verdicts are far below 2^52")]
     pub(crate) fn direction(&self) -> Option<Direction> {
         let (earlier, later) = (self.earlier.rate()?, self.later.rate()?);
@@ -269,7 +269,7 @@ impl Trend {
 #[derive(Debug)]
 pub(crate) struct Weeks {
     span: Span,
-    /// The last one first.
+    /// The weeks, the last one first.
     counts: Vec<Week>,
     trend: Trend,
 }
@@ -286,14 +286,14 @@ impl Weeks {
         Self { span, counts: weeks.collect(), trend: Trend::default() }
     }
 
-    /// Counts a task that was created then.
+    /// Counts a task that was created at `time`.
     pub(crate) fn created(&mut self, time: i64) {
         if let Some(week) = self.week(time) {
             week.created += 1;
         }
     }
 
-    /// Counts a task that was completed then, after so many seconds.
+    /// Counts a task that was completed at `time`, after `lead` seconds.
     pub(crate) fn completed(&mut self, time: i64, lead: u64) {
         if let Some(week) = self.week(time) {
             week.completed += 1;
@@ -329,19 +329,19 @@ impl Weeks {
     }
 }
 
-/// Deliveries of a time; the durations are in seconds.
+/// Deliveries in a period; the durations are in seconds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DeliveryStats {
     pub count: u64,
-    /// On average; nothing if the time is shorter than a week.
+    /// The average number per week; `None` if the period is shorter than a week.
     #[serde(serialize_with = "rounded_number")]
     pub per_week: Option<f64>,
-    /// From the creation of a task to its first delivery.
+    /// The time from the creation of a task to its first delivery.
     pub lead_time: Option<Spread>,
-    /// Of the deliveries, those after which the task was sent back, reopened or failed.
+    /// The share of deliveries after which the task was sent back, reopened or failed.
     pub failures: Share,
-    /// From such a failure to the next delivery of the task.
+    /// The time from such a failure to the next delivery of the task.
     pub time_to_restore: Option<Spread>,
 }
 
@@ -383,7 +383,7 @@ impl DeliveryCounts {
         }
     }
 
-    /// Returns the numbers; nothing if no workflow in force marks a gate.
+    /// Returns the numbers; `None` if no workflow in force marks a gate.
     pub(crate) fn close(self, rules: &Rules, weeks: Option<f64>) -> Option<DeliveryStats> {
         let mut gates = rules.project.workflows.iter().flat_map(|workflow| &workflow.gates);
         gates.any(|gate| gate.delivery).then(|| DeliveryStats {
@@ -396,7 +396,7 @@ impl DeliveryCounts {
     }
 }
 
-/// Returns how many that is a week.
+/// Returns a number per week.
 #[expect(clippy::cast_precision_loss, reason = "counts of tasks are far below 2^52")]
 pub(crate) fn per_week(count: u64, weeks: f64) -> f64 {
     count as f64 / weeks

@@ -1,4 +1,4 @@
-//! How long tasks stay at each gate, how often they are sent back, how often they loop, and what waits there now.
+//! The time that tasks stay at each gate, the number of rejections and loops, and the tasks that wait there now.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -15,34 +15,34 @@ use crate::tasks::headers::dependencies::Dependencies;
 use crate::tasks::headers::listing::{ListScope, Unreadable, read_all, unreadable_value};
 use crate::tasks::headers::summary::{EndedVisit, TaskSummary};
 
-/// The statistics of a gate, or of a branch of one.
+/// The statistics of a gate or a branch.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct GateStats {
     pub workflow: String,
-    /// The gate, or the branch of it.
+    /// The gate or branch.
     pub gate: String,
-    /// Its role; a fork, a condition and a gate that is gone have none.
+    /// The role; `None` for a fork, a condition and a gate that no longer exists.
     pub role: Option<String>,
-    /// Whether the rules in force have it.
+    /// True if the rules in force have the gate.
     pub in_force: bool,
-    /// How long the visits that ended in this time took; nothing if none did.
+    /// The durations of the visits that ended in this time; `None` if none did.
     #[serde(rename = "duration")]
     pub spread: Option<Spread>,
-    /// The share of this gate in the time of all gates, with that of open visits; the time of branches is that of their fork.
+    /// The share of this gate in the time of all gates, including open visits; the time of branches is that of their fork.
     #[serde(rename = "timeShare", serialize_with = "rate")]
     pub time: Share,
-    /// Whether it can send tasks back, or once did.
+    /// True if the gate can send tasks back, or once did.
     pub can_reject: bool,
-    /// Of the completions that settled a visit, those that sent the task back.
+    /// The share of rejections among the completions that settled a visit.
     pub rejections: Share,
-    /// Of the tasks with a verdict here, those that were not sent back the first time.
+    /// The share of the tasks with a verdict here that were not sent back the first time.
     pub first_pass: Share,
-    /// How often a task passed it over.
+    /// The number of times that a task passed the gate over.
     pub skipped: u64,
-    /// How many tasks are here now.
+    /// The number of tasks that are here now.
     pub standing: u64,
-    /// For how long the oldest one has been here, in seconds.
+    /// The time that the oldest of them has been here, in seconds.
     pub oldest: Option<u64>,
     /// The values of the spread.
     #[serde(skip)]
@@ -54,7 +54,7 @@ fn rate<S: Serializer>(share: &Share, serializer: S) -> Result<S::Ok, S::Error> 
 }
 
 impl GateStats {
-    /// Returns whether no task was here in this time, though one could have been.
+    /// Returns true if no task was here in this time, though one could have been.
     pub(crate) fn is_idle(&self) -> bool {
         self.in_force && self.spread.is_none() && self.standing == 0
     }
@@ -65,7 +65,7 @@ impl GateStats {
     }
 }
 
-/// The workflow, and the gate or its branch.
+/// The workflow, and the gate or branch.
 type Key<'a> = (&'a str, Cow<'a, str>);
 
 /// Counts gates.
@@ -168,33 +168,33 @@ impl<'a> Gates<'a> {
     }
 }
 
-/// One gate's numbers.
+/// The numbers of a gate.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct GateRow {
-    /// Its workflow.
+    /// The workflow.
     pub workflow: String,
-    /// The gate, or a branch of it.
+    /// The gate or branch.
     pub gate: String,
-    /// Its role; a fork and a condition have none.
+    /// The role; `None` for a fork and a condition.
     pub role: Option<String>,
     /// Tasks that an agent may take.
     pub ready: usize,
     /// Tasks that wait for others.
     pub waiting: usize,
-    /// Tasks that an agent has.
+    /// Tasks that an agent works on.
     pub in_progress: usize,
     /// Tasks that are blocked.
     pub blocked: usize,
-    /// Those whose time limit ran out, where nobody steps in for that.
+    /// Tasks whose time limit ran out, at gates without an escalation for that.
     pub overdue: usize,
-    /// Those that belong to another role than the gate's.
+    /// Tasks that belong to a role other than the gate's.
     pub escalated: usize,
-    /// The longest that an open visit has lasted, in seconds.
+    /// The longest duration of an open visit, in seconds.
     pub oldest: Option<u64>,
-    /// Half of the completed visits were shorter, in seconds.
+    /// The median duration of the completed visits, in seconds.
     pub median: Option<u64>,
-    /// The share of rejections among the completions that settled a visit; nothing if the gate never rejects.
+    /// The share of rejections among the completions that settled a visit; `None` if the gate never rejects.
     pub rejection_rate: Option<f64>,
     #[serde(skip)]
     lengths: Vec<u64>,
@@ -220,7 +220,7 @@ impl GateRow {
 pub(crate) struct GateReport {
     /// The gates in force, in the order of the workflows.
     pub rows: Vec<GateRow>,
-    /// Unfinished tasks at none of them: hand-made ones, and those whose gate is gone.
+    /// Unfinished tasks at none of these gates: hand-made ones, and those whose gate no longer exists.
     pub elsewhere: Vec<String>,
     /// Files that could not be counted.
     pub unreadable: Vec<Unreadable>,
@@ -295,24 +295,24 @@ pub(crate) fn gate_report_value(report: &GateReport) -> Value {
     json!({"gates": report.rows, "elsewhere": report.elsewhere, "unreadable": unreadable})
 }
 
-/// Up to this many passes are normal.
+/// The number of passes up to which they are normal.
 pub(crate) const MANY: u32 = 3;
 
-/// How often tasks went through the same gates.
+/// The repeated passes of tasks through the same gates.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Loops {
-    /// How many tasks moved in this time.
+    /// The number of tasks that moved in this time.
     pub tasks: u64,
-    /// All their passes.
+    /// The sum of their passes.
     pub passes: u64,
-    /// How many of them made one pass, two, three.
+    /// The numbers of tasks with one pass, two, three.
     pub few: [u64; MANY as usize],
-    /// Those that made more, with their passes, the most first.
+    /// The tasks with more passes, with their passes, the most first.
     pub many: Vec<(String, u32)>,
 }
 
 impl Loops {
-    /// Counts a task with its whole history, if a visit of it ended in this time.
+    /// Counts a task with its whole history, if one of its visits ended in this time.
     pub(crate) fn see(&mut self, task: &TaskSummary, span: &Span) {
         if !task.visits.iter().any(|stay| span.has(stay)) {
             return;
@@ -331,7 +331,7 @@ impl Loops {
         self.many.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     }
 
-    /// Returns how many passes a task makes on average.
+    /// Returns the average number of passes of a task.
     #[expect(clippy::cast_precision_loss, reason = "counts of visits are far below 2^52")]
     pub(crate) fn average(&self) -> Option<f64> {
         (self.tasks > 0).then(|| self.passes as f64 / self.tasks as f64)
@@ -358,14 +358,14 @@ impl Serialize for Loops {
 /// A gate, with the place of the item in its loop.
 type Entered<'t> = (&'t str, Option<usize>);
 
-/// Returns how often the task has come to its most visited gate, in one round and with one item of a loop. Staying at a gate,
+/// Returns how often the task has arrived at its most visited gate, in one round and with one item of a loop. Staying at a gate,
 /// blocked or with another agent, does not count again; the branches of a fork are one gate.
 fn passes(task: &TaskSummary) -> u32 {
     let item = task.gate.as_ref().and_then(|open| open.item).map(|item| item.index);
     most_passes(&task.visits, task.current_gate().map(|gate| (gate.as_str(), item)))
 }
 
-/// Returns the same for a task with these ended visits, and perhaps an open one.
+/// Returns the passes, as [`passes`] counts them, of a task with these ended visits, and perhaps an open one.
 pub(crate) fn most_passes(stays: &[EndedVisit], open: Option<Entered<'_>>) -> u32 {
     let mut entries: Vec<(Entered<'_>, u32)> = Vec::new();
     let mut most = 1;
@@ -400,7 +400,7 @@ pub(crate) fn most_passes(stays: &[EndedVisit], open: Option<Entered<'_>>) -> u3
     most
 }
 
-/// Returns whether the task came to the gate after that visit, and did not just stay there.
+/// Returns true if the task arrived at the gate after that visit, and did not just stay there.
 fn is_new(last: Option<&EndedVisit>, at: Entered<'_>) -> bool {
     last.is_none_or(|last| {
         (gate_of(last), last.item) != at || last.retry.is_some() || last.round.is_some()

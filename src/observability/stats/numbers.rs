@@ -1,4 +1,4 @@
-//! Spans of time, percentiles and shares, and what counts as a verdict.
+//! Periods of time, percentiles and shares, and the verdicts of visits.
 
 use std::collections::HashSet;
 
@@ -19,7 +19,7 @@ pub(crate) struct Spread {
 }
 
 impl Spread {
-    /// Returns the percentiles of these durations; nothing if there are none.
+    /// Returns the percentiles of these durations; `None` if there are none.
     pub(crate) fn of(mut lengths: Vec<u64>) -> Option<Self> {
         lengths.sort_unstable();
         let at = |percent| percentile(&lengths, percent);
@@ -55,7 +55,7 @@ impl Share {
         self.whole += other.whole;
     }
 
-    /// Returns the rate, from 0 to 1; nothing if the whole is 0.
+    /// Returns the rate, from 0 to 1; `None` if the whole is 0.
     #[expect(
         clippy::cast_precision_loss,
         reason = "counts and seconds of projects are far below 2^52"
@@ -103,27 +103,27 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// Returns whether the visit ended in this time. One that ended in the future, by another machine's clock, counts as ended now.
+    /// Returns true if the visit ended in this period. A visit that ended in the future, by another machine's clock, counts as ended now.
     pub(crate) fn has(&self, stay: &EndedVisit) -> bool {
         self.holds(end(stay))
     }
 
-    /// Returns whether the time is in this span.
+    /// Returns true if the time is in this period.
     pub(crate) fn holds(&self, time: i64) -> bool {
         time >= self.from
     }
 
-    /// Returns how many seconds between the two are in this span.
+    /// Returns the number of seconds between the two times that are in this period.
     pub(crate) fn within(&self, from: i64, until: i64) -> u64 {
         u64::try_from(until.min(self.until).saturating_sub(from.max(self.from))).unwrap_or(0)
     }
 
-    /// Returns how long it is, in seconds.
+    /// Returns the length of the period, in seconds.
     pub(crate) fn seconds(&self) -> u64 {
         u64::try_from(self.until.saturating_sub(self.from)).unwrap_or(0)
     }
 
-    /// Returns how many weeks it is; nothing if it is shorter than one.
+    /// Returns the length of the period in weeks; `None` if it is shorter than one.
     #[expect(clippy::cast_precision_loss, reason = "seconds of projects are far below 2^52")]
     pub(crate) fn weeks(&self) -> Option<f64> {
         let weeks = self.seconds() as f64 / WEEK as f64;
@@ -137,18 +137,18 @@ impl Span {
     }
 }
 
-/// Returns when a visit ended.
+/// Returns the end of a visit.
 pub(crate) fn end(stay: &EndedVisit) -> i64 {
     stay.entered.saturating_add_unsigned(stay.seconds)
 }
 
-/// Returns when a task was created, or came to its first gate.
+/// Returns the time when a task was created, or arrived at its first gate, whichever is earlier.
 pub(crate) fn start(task: &TaskSummary) -> i64 {
     let created = task.created.as_second();
     task.visits.first().map_or(created, |stay| stay.entered.min(created))
 }
 
-/// Returns when the last visit of a task ended: of a finished task, when it was finished.
+/// Returns the end of the last visit of a task: for a finished task, the time when it was finished.
 pub(crate) fn last_end(task: &TaskSummary) -> i64 {
     task.visits.last().map_or(task.updated.as_second(), end)
 }
@@ -158,17 +158,17 @@ pub(crate) fn gate_of(stay: &EndedVisit) -> &str {
     stay.gate.split_once('/').map_or(stay.gate.as_str(), |(gate, _)| gate)
 }
 
-/// Returns whether it was the visit of a branch.
+/// Returns true if the visit was to a branch.
 pub(crate) fn is_of_branch(stay: &EndedVisit) -> bool {
     stay.gate.contains('/')
 }
 
-/// Returns whether the entry is a visit at a gate: the reopening of a task is an entry, but no visit.
+/// Returns true if the entry is a visit at a gate: the reopening of a task is an entry, but not a visit.
 pub(crate) fn took_time(stay: &EndedVisit) -> bool {
     stay.ended != Ending::Reopened.as_str()
 }
 
-/// Returns whether a completion settled the visit. `blocked` and `failed` settle nothing.
+/// Returns true if a completion settled the visit. `blocked` and `failed` settle nothing.
 pub(crate) fn is_settled(stay: &EndedVisit) -> bool {
     let undecided = [Outcome::Blocked, Outcome::Failed];
     stay.completed && !undecided.iter().any(|outcome| outcome.as_str() == stay.ended.as_str())
@@ -177,17 +177,17 @@ pub(crate) fn is_settled(stay: &EndedVisit) -> bool {
 /// The verdict of a visit on the work at a gate or branch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Verdict<'a> {
-    /// The gate, or the branch of it.
+    /// The gate or branch.
     pub station: &'a str,
-    /// Whether it asks for changes, or sent the task back.
+    /// True if the verdict asks for changes, or sent the task back.
     pub rejects: bool,
 }
 
-/// Returns the verdicts of a visit: for its own gate or branch, and, if it closed a fork, for that.
+/// Returns the verdicts of a visit: for its own gate or branch, and, if it closed a fork, for the fork.
 pub(crate) fn verdicts(stay: &EndedVisit) -> impl Iterator<Item = Verdict<'_>> {
     let own = is_settled(stay).then(|| Verdict {
         station: &stay.gate,
-        // The visit that closes a fork takes the fork's route, which says nothing about the branch.
+        // The visit that closes a fork takes the fork's route, which is not a verdict on the branch.
         rejects: stay.rejected || (stay.retry.is_some() && !is_of_branch(stay)),
     });
     let joined =
@@ -195,17 +195,17 @@ pub(crate) fn verdicts(stay: &EndedVisit) -> impl Iterator<Item = Verdict<'_>> {
     own.into_iter().chain(joined)
 }
 
-/// Returns the verdict for a whole gate, if the visit has one: branches have it together.
+/// Returns the verdict for a whole gate, if the visit has one: the branches of a fork have it together.
 pub(crate) fn gate_verdict(stay: &EndedVisit) -> Option<Verdict<'_>> {
     verdicts(stay).find(|verdict| !verdict.station.contains('/'))
 }
 
-/// The gates that can send a task back. At others, passing says nothing.
+/// The gates that can send a task back. At other gates, passing means nothing.
 #[derive(Debug, Default)]
 pub(crate) struct RejectingGates<'a>(HashSet<(&'a str, &'a str)>);
 
 impl<'a> RejectingGates<'a> {
-    /// Returns those of the rules, and those that sent tasks back under earlier rules.
+    /// Returns the gates of the rules, and those that sent tasks back under earlier rules.
     pub(crate) fn of(rules: &'a Rules, tasks: &[&'a TaskSummary]) -> Self {
         let gates = rules.project.workflows.iter().flat_map(|workflow| {
             let rejecting_gates = workflow.gates.iter().filter(|gate| gate.can_reject());

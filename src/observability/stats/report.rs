@@ -1,4 +1,4 @@
-//! Statistics of the process: where tasks stay long, what is sent back, who is fast, and the trend. Computed from task files alone.
+//! Statistics of the process: times at gates, rejections, the pace of agents, and the trend. Computed from task files alone.
 
 use serde_json::{Value, json};
 
@@ -21,9 +21,9 @@ use crate::tasks::headers::summary::{TaskSummary, time};
 /// A query for statistics.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct StatsQuery {
-    /// The start of the time; without it, the first task.
+    /// The start of the period; `None` means the first task.
     pub since: Option<Timestamp>,
-    /// The workflow; without it, all.
+    /// The workflow; `None` means all.
     pub workflow: Option<WorkflowName>,
 }
 
@@ -36,25 +36,25 @@ pub(crate) struct Stats {
     pub workflow: Option<String>,
     /// The counted time.
     pub span: Span,
-    /// What became of tasks.
+    /// The numbers of tasks by their fate.
     pub tally: Tally,
-    /// How long completed tasks took, from their creation.
+    /// The time from the creation to the completion of tasks.
     pub lead: Option<Spread>,
-    /// Of these, those that were never sent back.
+    /// The share of these tasks that were never sent back.
     pub first_pass: Share,
-    /// Of the completions at gates that can send tasks back, those that did.
+    /// The share of rejections among the completions at gates that can send tasks back.
     pub rejections: Share,
-    /// How often tasks went through the same gates.
+    /// The repeated passes of tasks through the same gates.
     pub loops: Loops,
-    /// Deliveries; nothing if no gate is marked as one.
+    /// The deliveries; `None` if no gate is marked as one.
     pub deliveries: Option<DeliveryStats>,
-    /// The gates in force, in the order of the workflows, and those that are gone.
+    /// The gates in force, in the order of the workflows, and those that no longer exist.
     pub gates: Vec<GateStats>,
-    /// The agents that completed something.
+    /// The agents that completed visits.
     pub agents: Vec<AgentStats>,
     /// The tags of tasks that moved.
     pub tags: Vec<TagStats>,
-    /// Week by week.
+    /// The numbers week by week.
     pub weeks: Vec<Week>,
     /// The trend of rejections.
     pub trend: Trend,
@@ -64,12 +64,12 @@ pub(crate) struct Stats {
     pub unreadable: Vec<Unreadable>,
 }
 
-/// What became of tasks.
+/// The numbers of tasks by their fate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     /// All tasks.
     pub all: u64,
-    /// Not finished.
+    /// Unfinished tasks.
     pub active: u64,
     /// Created in this time.
     pub created: u64,
@@ -84,7 +84,7 @@ pub(crate) struct Tally {
 }
 
 impl Stats {
-    /// Returns how many tasks are completed in seven days, on average; nothing if the time is shorter.
+    /// Returns the average number of tasks completed in seven days; `None` if the period is shorter.
     pub(crate) fn throughput(&self) -> Option<f64> {
         self.span.weeks().map(|weeks| per_week(self.tally.completed, weeks))
     }
@@ -225,7 +225,7 @@ pub(crate) fn count(
 }
 
 impl Tally {
-    /// Counts a task. Returns when it was completed and how long it took, if that was in this time.
+    /// Counts a task. Returns the time of its completion and its duration, if the completion is in this period.
     fn end(&mut self, task: &TaskSummary, span: &Span) -> Option<(i64, u64)> {
         if !task.is_finished() {
             self.active += 1;
@@ -268,7 +268,7 @@ fn queried_workflows<'r>(
         .filter(move |own| wanted.as_ref().is_none_or(|name| own.name == *name))
 }
 
-/// Returns when the first of the tasks was created, or came to its first gate.
+/// Returns the earliest time when one of the tasks was created, or arrived at its first gate.
 pub(crate) fn beginning(tasks: &[&TaskSummary], until: i64) -> i64 {
     tasks.iter().map(|task| start(task)).min().unwrap_or(until)
 }

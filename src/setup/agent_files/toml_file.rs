@@ -1,4 +1,4 @@
-//! Our entries in a TOML file, as Codex has it.
+//! Our entries in a TOML file such as Codex's.
 
 use serde_json::Value;
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value as TomlValue};
@@ -9,7 +9,7 @@ use super::{
 use crate::files::toml_tree;
 use crate::files::yaml::line_column;
 
-/// Returns the text with the entry at that path. An entry that is set stays as it is; in one that starts something else, only
+/// Returns the text with the entry at that path. An entry that is already set stays unchanged; in one that starts something else, only
 /// `command`, `args` and `env_vars` change.
 pub(super) fn with_table(
     text: &str,
@@ -78,7 +78,7 @@ fn set_toml(table: &mut dyn TableLike, key: &str, mut value: TomlValue) {
     table.insert(key, Item::Value(value));
 }
 
-/// Returns the TOML text without our entry, and without tables that are empty then.
+/// Returns the TOML text without our entry, and without tables that this leaves empty.
 pub(super) fn without_table(
     text: &str,
     path: &[&str],
@@ -95,7 +95,7 @@ pub(super) fn without_table(
     Ok(document.to_string().replace('\n', line_break(text)))
 }
 
-/// Removes an entry, and the tables of its path that are empty then. Returns `None` if one is no table.
+/// Removes an entry, and the tables of its path that this leaves empty. Returns `None` if a part of the path is not a table.
 fn remove_entry(table: &mut dyn TableLike, path: &[&str], name: &str) -> Option<()> {
     let Some((first, rest)) = path.split_first() else {
         table.remove(name);
@@ -109,7 +109,7 @@ fn remove_entry(table: &mut dyn TableLike, path: &[&str], name: &str) -> Option<
     Some(())
 }
 
-/// Parses TOML with another parser than the one that edits it.
+/// Parses TOML with a parser other than the one that edits it.
 fn toml_value(text: &str) -> Result<Value, UnmergeableFile> {
     let tree = toml_tree::parse(text).map_err(|faults| {
         let line = faults.first().map(|fault| fault.line_column(text).0);

@@ -24,7 +24,7 @@ const OF_WORKFLOW: [&str; 10] = [
     "run",
     "context",
 ];
-/// The fields of a gate that are kept unchanged, and whether a hop has them too.
+/// The fields of a gate that are kept unchanged, each with true if a hop has it too.
 const OF_GATE: [(&str, bool); 25] = [
     ("type", false),
     ("description", true),
@@ -219,7 +219,7 @@ impl GateNames {
 struct Hop<'n> {
     foreign: String,
     record: Record<'n>,
-    /// The gate's fields, its id and role among them.
+    /// The gate's fields, including its id and role.
     map: Map<String, Value>,
     depends: BTreeSet<String>,
 }
@@ -259,7 +259,7 @@ fn read_hop<'n>(
     Hop { foreign: record.text("id").unwrap_or_default(), record, map, depends }
 }
 
-/// Returns a condition that is data as an expression; nothing if it asks for what expressions cannot see.
+/// Returns a structured condition as an expression; `None` if it asks for something that expressions cannot see.
 fn expression(node: &Node<'_>) -> Option<String> {
     let text = |key: &str| node.get(key)?.as_str().map(|text| json!(text).to_string());
     let all = |sign: &str| {
@@ -302,7 +302,7 @@ fn expression(node: &Node<'_>) -> Option<String> {
     }
 }
 
-/// Returns what a hop waits for, without what another of these waits for anyway.
+/// Returns the hops that a hop waits for, without those that another of them waits for anyway.
 fn needed<'h>(
     hop: &'h Hop<'_>,
     hops: &'h [Hop<'_>],
@@ -320,7 +320,7 @@ fn needed<'h>(
     hop.depends.iter().map(String::as_str).filter(|name| !implied.contains(name)).collect()
 }
 
-/// Returns the hops in layers, each of which waits for all of the one before. Reports dependencies that are lost by that.
+/// Returns the hops in layers, each of which waits for the whole layer before it. Reports dependencies that this loses.
 fn layers(hops: &[Hop<'_>], report: &ImportReport<'_>) -> Option<Vec<Vec<usize>>> {
     let places: HashMap<&str, usize> =
         hops.iter().enumerate().map(|(index, hop)| (hop.foreign.as_str(), index)).collect();

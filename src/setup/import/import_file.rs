@@ -33,7 +33,7 @@ pub(crate) struct ImportedWorkflow {
     pub text: String,
     /// The roles that work in it.
     pub roles: Vec<RoleNeed>,
-    /// The roles, or agents, that alone may see it.
+    /// The roles, or agents, that alone may see the workflow.
     pub viewers: Vec<RoleNeed>,
 }
 
@@ -42,9 +42,9 @@ pub(crate) struct ImportedWorkflow {
 pub(crate) struct RoleNeed {
     pub role: RoleId,
     pub description: Option<String>,
-    /// Whether only people may be in it.
+    /// True if only people may be in the role.
     pub people: bool,
-    /// Whether the workflow names it among those who may see it.
+    /// True if the workflow names the role among those that may see it.
     pub views: bool,
 }
 
@@ -137,7 +137,7 @@ fn render_workflow(read: ReadWorkflow) -> Result<ImportedWorkflow, Fault> {
     })
 }
 
-/// Returns the name of a workflow without one: that of its file, without suffixes.
+/// Returns the name of a workflow that has none: that of its file, without suffixes.
 fn stem(file: &str) -> String {
     let name = file.rsplit('/').next().unwrap_or_default();
     let mut stem = name.split_once('.').map_or(name, |(stem, _)| stem);

@@ -25,7 +25,7 @@ const RESERVED_DECISIONS: [(&str, &str); 12] = [
     ("false", "is_false"),
 ];
 
-/// The names of one kind in one file: which foreign name became which of ours.
+/// The names of one kind in one file: our name for each foreign one.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     ours: HashMap<String, String>,
@@ -66,7 +66,7 @@ impl Names {
         name
     }
 
-    /// Returns the same for a gate. No gate is named `task`: `{{task}}` is the task in every template.
+    /// Returns our name for a gate as [`Names::take`] does. No gate is named `task`: `{{task}}` is the task in every template.
     pub(crate) fn take_gate(
         &mut self,
         place: &FieldPlace<'_>,
@@ -159,14 +159,14 @@ pub(crate) fn plain(text: &str, fallback: &str) -> String {
     if name.is_empty() { fallback.to_owned() } else { name.to_owned() }
 }
 
-/// Returns whether a text is a valid name.
+/// Returns true if a text is a valid name.
 pub(crate) fn is_name(text: &str) -> bool {
     text.len() <= MAX_LENGTH
         && text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text.chars().all(is_plain)
 }
 
-/// Converts a text to a key of outputs or of the input, which templates can name.
+/// Converts a text to a key of outputs or of the input that templates can name.
 pub(crate) fn key(text: &str) -> String {
     plain(text, "value")
 }
@@ -215,12 +215,12 @@ pub(crate) fn slots(text: &str) -> Vec<String> {
     found
 }
 
-/// Escapes every pair of braces, in a text that is no template.
+/// Escapes every pair of braces, in a text that is not a template.
 pub(crate) fn literal(text: &str) -> String {
     text.replace("{{", "\\{{")
 }
 
-/// Returns whether a slot is a bare name: letters, digits, `_` and `-`.
+/// Returns true if a slot is a bare name: letters, digits, `_` and `-`.
 pub(crate) fn is_bare(inner: &str) -> bool {
     !inner.is_empty() && inner.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
 }

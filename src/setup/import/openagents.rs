@@ -1,7 +1,7 @@
 //! Reads openagents files: steps that name the next one, in one or several workflows.
 //!
-//! There, `max_retries` is how often a step is tried in all, so `maxRetries` is one less. Without a route for errors, an error there
-//! goes the way of a success; here it fails the task.
+//! In openagents, `max_retries` is the number of tries in all, so `maxRetries` is one less. Without a route for errors, an error there
+//! takes the route of a success; here it fails the task.
 
 use serde_json::json;
 
@@ -131,8 +131,8 @@ fn workflow(
     Some(draft.finish())
 }
 
-/// Moves the gates that errors of forks lead to before these forks, for a fork only sends back. Every route is written out, so the
-/// order of the list leads nowhere; where it would begin with such a gate, a condition leads to the fork.
+/// Moves the gates that errors of forks lead to before these forks, because a fork only sends back. Every route is written out, so the
+/// order of the list has no meaning; if it would begin with such a gate, a condition leads to the fork.
 fn move_error_gates(gates: &mut Vec<GateDraft>) {
     let mut place = 0;
     while let Some(gate) = gates.get(place) {
@@ -158,7 +158,7 @@ fn move_error_gates(gates: &mut Vec<GateDraft>) {
     }
 }
 
-/// Returns which steps can be reached from the first.
+/// Returns, for each step, whether it can be reached from the first.
 fn reachable(steps: &StepList<'_>) -> Vec<bool> {
     let mut reached = vec![false; steps.steps.len()];
     let mut open = vec![0];
@@ -222,7 +222,7 @@ impl OpenagentsGateBuilder<'_, '_> {
         gate.run.timeout = period(record, "timeout");
         gate.run.model = record.text("model");
         gate.run.end_completes();
-        // Without a delay, the runner has its own.
+        // Without a delay, the runner uses its own.
         let delay = record.count("retry_delay").filter(|delay| *delay > 0);
         let delay = delay.map(|delay| match delay % 1000 {
             0 => Period::of_seconds(delay / 1000).to_string(),
@@ -299,7 +299,7 @@ impl OpenagentsGateBuilder<'_, '_> {
         OF_CONDITION
     }
 
-    /// Returns where the first existing field of these leads, and notes it; `end` is used for the end of the workflow.
+    /// Returns the target of the first existing field of these, and notes the field; `end` is used for the end of the workflow.
     fn route_target(&self, step: &ForeignStep<'_>, keys: &[&str], end: &str) -> Option<String> {
         let record = &step.record;
         let (key, foreign) = keys.iter().find_map(|key| Some((*key, record.text(key)?)))?;
@@ -317,7 +317,7 @@ impl OpenagentsGateBuilder<'_, '_> {
         Some(gate.clone())
     }
 
-    /// Returns where success leads: without a field, to the end of the workflow.
+    /// Returns the route of a success: without a field, to the end of the workflow.
     fn success(&self, step: &ForeignStep<'_>, keys: &[&str]) -> RouteDraft {
         RouteDraft::to(self.route_target(step, keys, "$end").unwrap_or_else(|| {
             let note = "not given, which ends the workflow: leads to `$end`";
@@ -326,7 +326,7 @@ impl OpenagentsGateBuilder<'_, '_> {
         }))
     }
 
-    /// Returns where success and where a failure leads.
+    /// Returns the route of a success and the target of a failure.
     fn success_and_failure(&self, step: &ForeignStep<'_>) -> (RouteDraft, String) {
         let success = self.success(step, &["on_success"]);
         let failure = self.route_target(step, &["on_error"], "$fail").unwrap_or_else(|| {
@@ -363,7 +363,7 @@ impl OpenagentsGateBuilder<'_, '_> {
     }
 }
 
-/// Sets how often a gate is tried. Returns where a failure leads: to the gate itself, as long as it may be tried again.
+/// Sets how often a gate is tried. Returns the target of a failure: the gate itself, as long as it may be tried again.
 fn retries(gate: &mut GateDraft, step: &ForeignStep<'_>, failure: String) -> String {
     match step.record.count("max_retries") {
         Some(0) => {

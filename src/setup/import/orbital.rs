@@ -1,6 +1,6 @@
 //! Reads Orbital files: steps in TOML, run one after the other; a gate's verdict is in its text.
 //!
-//! There, `max_gate_retries` is how often a gate may be judged, so a task is sent back one time less.
+//! In Orbital, `max_gate_retries` is the number of times that a gate may be judged, so a task is sent back one time less.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -17,15 +17,15 @@ use super::workflow_draft::{
 use crate::domain::FieldFate::{Converted, Dropped};
 use crate::domain::listed;
 
-/// How often a gate may be judged by default.
+/// The number of times that a gate may be judged by default.
 const JUDGED: u64 = 3;
-/// The roles at steps and at gates; there one agent does both.
+/// The roles at steps and at gates; in Orbital one agent does both.
 const WORKER: &str = "worker";
 const REVIEWER: &str = "reviewer";
-/// How often the outer loop goes round by default.
+/// The number of rounds of the outer loop by default.
 const ROUNDS: u64 = 50;
 
-/// What is said of a preset: the file has only its name.
+/// The remark on a preset: the file has only its name.
 const OWN_WORDS: &str = "its steps; their words are aof's own, and so is the way to a step that mends what a review found: \
                          compare them with the system's";
 
@@ -245,7 +245,7 @@ fn repeat(draft: &mut WorkflowDraft, record: &Record<'_>, spec: &str, again: u64
     draft.gates.push(gate);
 }
 
-/// Returns which steps are detours: they are deferred or named so, or come after every gate that leads to them.
+/// Returns, for each step, whether it is a detour: it is deferred or named so, or is after every gate that leads to it.
 fn detours(steps: &[OrbitalStep], target: impl Fn(&OrbitalStep) -> Option<usize>) -> Vec<bool> {
     let mut last_router: Vec<Option<usize>> = vec![None; steps.len()];
     for (router, step) in steps.iter().enumerate() {
@@ -262,9 +262,9 @@ fn detours(steps: &[OrbitalStep], target: impl Fn(&OrbitalStep) -> Option<usize>
     steps.iter().enumerate().map(is_detour).collect()
 }
 
-/// Slots for the files that say what is to be done.
+/// Slots for the files that specify the work.
 const SPEC_FILES: [&str; 2] = ["files", "spec_file"];
-/// The slot for the file in which each step reads what the steps before it left, and the file beside the task that takes its place.
+/// The slot for the file in which each step reads the notes of the steps before it, and the file beside the task that replaces it.
 const NOTES: (&str, &str) = ("{{notes_file}}", "tasks/{{task.id}}.notes.md");
 
 fn convert_slots(text: &str, inputs: &mut BTreeSet<String>) -> String {

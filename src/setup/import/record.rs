@@ -16,7 +16,7 @@ pub(crate) type FieldTable = &'static [(&'static str, FieldFate, &'static str)];
 /// Collects remarks and errors while a file is read.
 pub(crate) struct ImportReport<'s> {
     lines: SourceLines<'s>,
-    /// Each with its offset in the file; those without one come last.
+    /// The remarks, each with its offset in the file; those without an offset are last.
     remarks: RefCell<Vec<(usize, ImportRemark)>>,
     /// The paths of fields that need no remark from a table.
     reported: RefCell<HashSet<String>>,
@@ -29,7 +29,7 @@ impl<'s> ImportReport<'s> {
         Self { lines, remarks, reported, faults }
     }
 
-    /// Notes a field that the file lacks, and the new one needs.
+    /// Notes a field that the file lacks and the new file needs.
     pub(crate) fn added(&self, field: impl AsRef<str>, note: impl Into<String>) {
         let field = visible_text(field.as_ref());
         let remark = ImportRemark { line: None, field, fate: FieldFate::Added, note: note.into() };
@@ -78,7 +78,7 @@ impl FieldPlace<'_> {
         self.report.reported.borrow_mut().insert(self.path.clone());
     }
 
-    /// Reports an error of the field; an empty `help` is none.
+    /// Reports an error of the field; an empty `help` means no help.
     pub(crate) fn fault(&self, code: &'static str, message: impl Into<String>, help: &str) {
         let fault = Fault::new(code, self.span.clone(), message.into());
         let fault = if help.is_empty() { fault } else { fault.help(help) };
@@ -163,7 +163,7 @@ impl<'n> Record<'n> {
         self.at(key).note(fate, note);
     }
 
-    /// Notes a field that the file lacks, and the new one needs.
+    /// Notes a field that the file lacks and the new file needs.
     pub(crate) fn added(&self, key: &str, note: impl Into<String>) {
         self.report.added(join(&self.path, key), note);
     }
@@ -244,7 +244,7 @@ impl<'n> Record<'n> {
         Self::of(self.get(key)?, &place.path, &format!("`{}`", place.path), self.report)
     }
 
-    /// Returns the items of a list as records: each is `what`.
+    /// Returns the items of a list as records; `what` names an item.
     pub(crate) fn records(&self, key: &str, wanted: &str, what: &str) -> Vec<Self> {
         self.at(key).mark_reported();
         let is_list = |node: &'n Node<'static>| match &node.kind {
@@ -278,7 +278,7 @@ impl<'n> Record<'n> {
         entries.iter().map(entry).collect()
     }
 
-    /// Returns workflows with their names, or of a list.
+    /// Returns the workflows of a mapping, with their names, or those of a list.
     pub(crate) fn workflows(&self, key: &str) -> Vec<(Option<&'n str>, Self)> {
         if self.get(key).is_some_and(|node| matches!(node.kind, NodeKind::Sequence(_))) {
             let records = self.records(key, "a list of workflows", "a workflow");
@@ -291,7 +291,7 @@ impl<'n> Record<'n> {
         entries.filter_map(record).collect()
     }
 
-    /// Notes the fate of each field that is not reported yet, by the first table that has it. An unknown field is lost if its name is
+    /// Notes the fate of each field that is not yet reported, by the first table that has it. An unknown field is lost if its name is
     /// about routes or people's approval, and dropped otherwise.
     pub(crate) fn finish(&self, tables: &[FieldTable]) {
         for entry in self.node.entries() {
@@ -322,7 +322,7 @@ impl<'n> Record<'n> {
     }
 }
 
-/// Returns the path of a part of something.
+/// Returns the path of a part of a field.
 pub(crate) fn join(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
@@ -332,7 +332,7 @@ pub(crate) fn scalar(node: &Node<'_>) -> Option<String> {
     crate::files::config::decode::text_of(node).map(std::borrow::Cow::into_owned)
 }
 
-/// Returns whether the name of an unknown field says that a person approves.
+/// Returns true if the name of an unknown field is about approval by a person.
 fn is_approval_key(key: &str) -> bool {
     let key = key.to_ascii_lowercase().replace(['_', '-'], "");
     ["approv", "human", "manual", "confirm", "signoff"].iter().any(|part| key.contains(part))
@@ -342,7 +342,7 @@ fn is_off(value: &Node<'_>) -> bool {
     scalar(value).is_some_and(|text| matches!(&*text, "false" | "no" | "off"))
 }
 
-/// Returns whether the name of an unknown field is about routes.
+/// Returns true if the name of an unknown field is about routes.
 fn is_routing_key(key: &str) -> bool {
     const WORDS: [&str; 13] = [
         "next",

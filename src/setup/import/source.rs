@@ -1,4 +1,4 @@
-//! The bytes of a foreign file as a tree, whatever the notation, and the system that writes such files.
+//! The bytes of a foreign file as a tree, in any notation, and the system that writes such files.
 
 use crate::domain::listed;
 use crate::domain::words::words;
@@ -11,12 +11,12 @@ use crate::files::yaml::{Fault, Node, ParseLimits};
 /// The largest file that is read.
 const LARGEST: usize = 16 << 20;
 
-/// More than our own files may ask for: ten thousand steps are a file too.
+/// Larger limits than for our own files: a file of ten thousand steps is valid, too.
 const LIMITS: ParseLimits =
     ParseLimits { depth: 64, nodes: 2_000_000, alias_nodes: 200_000, text: 32 << 20 };
 
 words!(
-    /// Whose file is imported.
+    /// The system whose file is imported.
     ForeignSystem, "a system", {
         /// Steps of one agent each, with decisions and retries.
         Antfarm = "antfarm",
@@ -38,7 +38,7 @@ pub(crate) struct ForeignFile<'s> {
     pub(crate) lines: SourceLines<'s>,
 }
 
-/// Returns the text of a file, and what is wrong where it is none.
+/// Returns the text of a file. If it is not a text, returns a readable form of it and the fault.
 pub(crate) fn decoded(bytes: &[u8]) -> Result<String, (String, Fault)> {
     let utf16 = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
     let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
@@ -61,13 +61,13 @@ pub(crate) fn decoded(bytes: &[u8]) -> Result<String, (String, Fault)> {
     Err((String::from_utf8_lossy(&bytes[..shown]).into_owned(), fault))
 }
 
-/// Reads the text in the notation that its name and its beginning tell.
+/// Reads the text in the notation that its name and its beginning show.
 pub(crate) fn read<'s>(name: &str, text: &'s str) -> Result<ForeignFile<'s>, Vec<Fault>> {
     let is_toml = name.to_ascii_lowercase().ends_with(".toml");
     let yaml = || yaml::parse(text, &LIMITS).map(Node::into_owned);
     let (root, is_toml) = match if is_toml { Err(Vec::new()) } else { yaml() } {
         Ok(root) => (root, false),
-        // A TOML file may be called anything.
+        // A TOML file may have any name.
         Err(faults) => match toml_tree::parse(text) {
             Ok(root) => (root, true),
             Err(faults) if is_toml => return Err(faults),
@@ -84,7 +84,7 @@ pub(crate) fn read<'s>(name: &str, text: &'s str) -> Result<ForeignFile<'s>, Vec
     Ok(ForeignFile { root, is_toml, lines: SourceLines::of(text) })
 }
 
-/// Reads a text that is no YAML as JSON, if it begins like that: some JSON is no YAML.
+/// Reads a text that is not YAML as JSON, if it begins like JSON: some JSON is not YAML.
 fn json_or(text: &str, faults: Vec<Fault>) -> Result<Node<'static>, Vec<Fault>> {
     let is_twice = faults.iter().any(|fault| fault.code == "duplicate_key");
     if is_twice || !text.trim_start().starts_with(['{', '[']) {
@@ -94,7 +94,7 @@ fn json_or(text: &str, faults: Vec<Fault>) -> Result<Node<'static>, Vec<Fault>> 
 }
 
 impl ForeignFile<'_> {
-    /// Returns the system that writes such files; a fault that says what was looked for, where none does.
+    /// Returns the system that writes such files. Otherwise fails with a fault that says what was looked for.
     pub(crate) fn guess_system(&self) -> Result<ForeignSystem, Fault> {
         let root = &self.root;
         if let Some(name) = other_system(root) {
@@ -168,7 +168,7 @@ impl ForeignFile<'_> {
     }
 }
 
-/// Returns the name of another known system that writes such files, so that its files are never read as those of one that is read.
+/// Returns the name of another known system that writes such files, so that its files are never read as those of a supported one.
 fn other_system(root: &Node<'_>) -> Option<&'static str> {
     let all = |node: &Node<'_>, keys: &[&str]| keys.iter().all(|key| has(node, &[key]));
     let any = |key: &str, keys: &[&str]| {
@@ -187,7 +187,7 @@ fn other_system(root: &Node<'_>) -> Option<&'static str> {
     })
 }
 
-/// Returns whether a mapping has one of these keys, with something behind it.
+/// Returns true if a mapping has one of these keys with a value.
 fn has(node: &Node<'_>, keys: &[&str]) -> bool {
     keys.iter().any(|key| node.get(key).is_some_and(|node| !node.is_null()))
 }

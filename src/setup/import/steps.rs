@@ -1,4 +1,4 @@
-//! The steps of a foreign workflow as gates: each with a name here, and found by its name there.
+//! The steps of a foreign workflow as gates: each has a name here, and is found by its foreign name.
 
 use std::collections::HashMap;
 
@@ -8,19 +8,19 @@ use super::record::{Record, join};
 /// The steps of a workflow, in order.
 pub(crate) struct StepList<'n> {
     pub(crate) steps: Vec<ForeignStep<'n>>,
-    /// By name, the place in the list.
+    /// The place in the list, by name.
     places: HashMap<String, usize>,
 }
 
 pub(crate) struct ForeignStep<'n> {
-    /// Its name in the foreign file.
+    /// The name of the step in the foreign file.
     pub(crate) foreign: String,
-    /// The gate that it becomes.
+    /// The gate that the step becomes.
     pub(crate) gate: String,
     pub(crate) record: Record<'n>,
 }
 
-/// What a step without a name is.
+/// The treatment of a step without a name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Unnamed {
     IsRefused,
@@ -29,7 +29,7 @@ pub(crate) enum Unnamed {
 
 impl<'n> StepList<'n> {
     /// Reads the list under `steps`; `key` is the field that names a step. Reports a list that is missing or empty, and names that
-    /// are missing or there twice.
+    /// are missing or duplicate.
     pub(crate) fn read(parent: &Record<'n>, key: &'static str, unnamed: Unnamed) -> Self {
         let mut list = Self { steps: Vec::new(), places: HashMap::new() };
         if !parent.has("steps") {
@@ -81,7 +81,7 @@ impl<'n> StepList<'n> {
         self.place(foreign).map(|place| self.steps[place].gate.as_str())
     }
 
-    /// Returns the place of the step that a field names; reports one that is not there.
+    /// Returns the place of the step that a field names; reports a missing step.
     pub(crate) fn target(&self, record: &Record<'_>, key: &str, foreign: &str) -> Option<usize> {
         let place = self.place(foreign);
         if place.is_none() {

@@ -1,4 +1,4 @@
-//! A workflow of ours as an importer builds it: only what can be written, nothing judged. It is written in the order of the guide.
+//! A workflow of ours as an importer builds it: only what can be written, without any check. It is written in the order of the guide.
 
 use std::collections::HashMap;
 
@@ -29,7 +29,7 @@ pub(crate) struct WorkflowDraft {
 pub(crate) struct ContextDraft {
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub(crate) input: Map<String, Value>,
-    /// Absent means as the language has it.
+    /// The protected keys; `None` means the default of the language.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) protected: Option<Vec<String>>,
     /// The largest value, in bytes.
@@ -52,7 +52,7 @@ pub(crate) struct RepeatDraft {
 pub(crate) struct GateDraft {
     pub(crate) id: String,
     pub(crate) role: String,
-    /// Absent for a gate of work.
+    /// The kind of the gate; `None` for a gate of work.
     #[serde(rename = "type")]
     pub(crate) kind: Option<&'static str>,
     pub(crate) description: Option<String>,
@@ -64,7 +64,7 @@ pub(crate) struct GateDraft {
     pub(crate) when: Option<String>,
     pub(crate) can_reject: bool,
     pub(crate) require_human: bool,
-    /// How long a task may wait there.
+    /// The time that a task may wait at the gate.
     pub(crate) timeout: Option<String>,
     pub(crate) run: RunDraft,
     pub(crate) signal: Option<Value>,
@@ -79,29 +79,29 @@ pub(crate) struct GateDraft {
     pub(crate) metadata: Map<String, Value>,
 }
 
-/// What bounds the runs of agents.
+/// The limits of agents' runs.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct RunDraft {
     pub(crate) timeout: Option<String>,
     pub(crate) model: Option<String>,
     /// `{delay: 1s}`
     pub(crate) retry: Option<Value>,
-    /// What exit statuses mean.
+    /// The meaning of exit statuses.
     pub(crate) exit: Option<Value>,
 }
 
-/// What whoever works is told.
+/// The brief of an agent or a person at a gate.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct BriefDraft {
     pub(crate) role: Option<String>,
     pub(crate) expectations: Vec<String>,
     pub(crate) tips: Vec<String>,
     pub(crate) instructions: Option<String>,
-    /// What replaces it when the task comes back; absent means the same.
+    /// The part that changes when the task returns; `None` means no change.
     pub(crate) reentry: Option<Value>,
 }
 
-/// Where an outcome leads.
+/// The route of an outcome.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct RouteDraft {
     pub(crate) to: String,
@@ -113,7 +113,7 @@ pub(crate) struct RouteDraft {
     pub(crate) clear: Vec<String>,
 }
 
-/// What happens when a task was sent back often enough.
+/// The reaction when a task was sent back too often.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum ExhaustedDraft {
@@ -126,15 +126,15 @@ pub(crate) enum ExhaustedDraft {
 pub(crate) struct RoleDraft {
     pub(crate) name: String,
     pub(crate) description: Option<String>,
-    /// Whether people are meant.
+    /// True if the role is for people.
     pub(crate) people: bool,
 }
 
-/// The roles of a workflow, each once, in the order in which they come up.
+/// The roles of a workflow, each once, in the order in which they first appear.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RolesNeeded(pub(crate) Vec<RoleDraft>);
 
-/// A workflow as an importer leaves it.
+/// A workflow as an importer returns it.
 pub(crate) struct ReadWorkflow {
     pub(crate) name: String,
     pub(crate) map: Map<String, Value>,
@@ -160,20 +160,20 @@ impl RouteDraft {
         Self { to: target.into(), ..Self::default() }
     }
 
-    /// Returns the route on which the task is called off.
+    /// Returns the route on which the task is cancelled.
     pub(crate) fn cancelled() -> Self {
         Self { ends_as: Some("cancelled"), ..Self::to("$end") }
     }
 }
 
 impl RunDraft {
-    /// Makes a program that ends well complete its gate, as where the source asks for no verdict.
+    /// Makes a successful exit of the program complete its gate, for sources that ask for no verdict.
     pub(crate) fn end_completes(&mut self) {
         self.exit = Some(json!({"complete": 0}));
     }
 }
 
-/// What is reported where [`RunDraft::end_completes`].
+/// The remark that goes with [`RunDraft::end_completes`].
 pub(crate) const END_COMPLETES: &str = "a program that ends well has done its step, as there";
 
 impl GateDraft {
@@ -193,7 +193,7 @@ impl GateDraft {
 }
 
 impl WorkflowDraft {
-    /// Returns a workflow with the name, the description and the version that a record says.
+    /// Returns a workflow with the name, the description and the version of a record.
     pub(crate) fn begin(
         record: &Record<'_>,
         name_key: &'static str,
@@ -209,7 +209,7 @@ impl WorkflowDraft {
         Self { name, description, version, ..Self::default() }
     }
 
-    /// Leaves out the routes of `complete` that only say what the order of the list says: the next gate, the end behind the last.
+    /// Removes the routes of `complete` that equal the order of the list: to the next gate, and from the last to the end.
     pub(crate) fn drop_default_routes(&mut self) {
         let ids: Vec<String> = self.gates.iter().map(|gate| gate.id.clone()).collect();
         for (index, gate) in self.gates.iter_mut().enumerate() {
@@ -218,7 +218,7 @@ impl WorkflowDraft {
         }
     }
 
-    /// Leaves a key that a gate hands on to that gate: it is no longer only the input's.
+    /// Unprotects the keys that a gate hands on: they are no longer only the input's.
     pub(crate) fn set_protected_keys(&mut self) {
         let declares = |outputs: &Value, key: &str| {
             let own = |shape: &Value| shape["properties"].get(key).is_some();
@@ -234,7 +234,7 @@ impl WorkflowDraft {
         }
     }
 
-    /// Returns the workflow as it is written.
+    /// Returns the workflow in the form in which it is written.
     pub(crate) fn finish(mut self) -> ReadWorkflow {
         for (gate, revisited) in self.revisited().into_iter().enumerate() {
             if !revisited {
@@ -248,7 +248,7 @@ impl WorkflowDraft {
         ReadWorkflow { name: self.name, map, roles: self.roles }
     }
 
-    /// Returns for each gate whether a task may come to it again: it was sent back to it, or past it.
+    /// Returns, for each gate, whether a task may return to it: it was sent back to this gate, or past it.
     fn revisited(&self) -> Vec<bool> {
         let mut again = vec![false; self.gates.len()];
         let places: HashMap<&str, usize> =
@@ -265,7 +265,7 @@ impl WorkflowDraft {
     }
 }
 
-/// Returns the name of a workflow: the one that the record says, the one that is `given` for it, or `fallback`.
+/// Returns the name of a workflow: that of the record, the one `given` for it, or `fallback`.
 pub(crate) fn workflow_name(
     record: &Record<'_>,
     key: &'static str,
@@ -292,7 +292,7 @@ fn as_map<S: Serializer>(routes: &[(String, RouteDraft)], to: S) -> Result<S::Ok
     }))
 }
 
-/// Leaves out the members that say nothing.
+/// Removes the members without information.
 fn prune(object: &mut Value) {
     if let Value::Object(map) = object {
         map.retain(|_, value| match value {
@@ -313,7 +313,7 @@ fn prune_gate(gate: &mut Value) {
     prune(gate);
 }
 
-/// Returns a text as it is written into a file: no blanks at the ends of lines, and one line break behind several lines.
+/// Returns a text as it is written into a file: no blanks at the ends of lines, and one line break after several lines.
 pub(crate) fn tidy(text: &str) -> String {
     let lines: Vec<&str> = text.trim_end().lines().map(str::trim_end).collect();
     let joined = lines.join("\n").replace('\t', "    ");
@@ -321,7 +321,7 @@ pub(crate) fn tidy(text: &str) -> String {
     if joined.contains('\n') { format!("{joined}\n") } else { joined.to_owned() }
 }
 
-/// Returns a length of time as ours are written, from `1h`, from a form of Go such as `1.5h`, or from seconds. One that cannot be
+/// Returns a duration in our notation, from `1h`, from a form of Go such as `1.5h`, or from seconds. One that cannot be
 /// read is dropped.
 pub(crate) fn period(record: &Record<'_>, key: &str) -> Option<String> {
     let text = record.text(key)?;
@@ -334,7 +334,7 @@ pub(crate) fn period(record: &Record<'_>, key: &str) -> Option<String> {
     period.map(|period| period.to_string())
 }
 
-/// Returns how many seconds a time such as `1.5h`, `90000ms` or `300` is, rounded up.
+/// Returns the number of seconds of a duration such as `1.5h`, `90000ms` or `300`, rounded up.
 fn span_in_seconds(text: &str) -> Option<u64> {
     let mut rest = text;
     let mut sum = 0.0;

@@ -101,7 +101,7 @@ fn claudes_errors_are_errors_whatever_their_subtype() {
             "{result}"
         );
     }
-    // What the agent writes is never taken for an error.
+    // The agent's own text is never taken for an error.
     let talk = r#"{"type":"result","subtype":"success","is_error":false,"result":"rate limit, please run /login, 401"}"#;
     assert_eq!(claude(&good(talk)).trouble, None);
 }
@@ -376,7 +376,7 @@ fn much_is_read_in_no_time_that_anybody_notices() {
     assert_eq!(codex(&good(&"{\n".repeat(5 * 512 * 1024))).text, "");
 }
 
-/// Bytes in which much of what the readers look for occurs.
+/// Bytes with many of the patterns that the readers look for.
 fn noise() -> impl Strategy<Value = Vec<u8>> {
     let piece = prop_oneof![
         Just(b"{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":true,\"result\":\"x\"}\n".to_vec()),

@@ -67,14 +67,14 @@ impl Gate {
         }
     }
 
-    /// What a run says that prints text.
+    /// Returns the verdict of a run that prints text.
     fn hears(&self, said: &str, file: Option<&str>, exit: Exit) -> Result<RunAnswer, Trouble> {
         let printed = RunOutput { stdout: said.as_bytes(), stderr: b"", exit };
         verdict(&self.asked(), &all_text(&printed), &printed, file.map(str::as_bytes))
     }
 }
 
-/// Says a verdict in short: `complete (OutputFile)`, or the beginning of what is wrong.
+/// Returns a verdict in short: `complete (OutputFile)`, or the beginning of the fault.
 fn short(verdict: &Result<RunAnswer, Trouble>) -> String {
     match verdict {
         Ok(said) => {
@@ -414,7 +414,7 @@ fn a_text_that_is_cut_is_read_as_the_whole() {
     assert!(
         body.len() <= 60 * 1024 && body.starts_with("x\n") && body.ends_with("<gate>PASS</gate>\n")
     );
-    // What stands in a block whose beginning is cut off was quoted, and is not to speak now.
+    // The content of a block whose beginning is cut off was a quote, and must not count now.
     let quoted = format!("```\n{}<gate>PASS</gate>\n```\n", "x\n".repeat(100_000));
     holds(
         &gate.hears(&quoted, None, OK),

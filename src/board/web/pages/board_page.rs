@@ -9,15 +9,15 @@ use crate::board::model::columns::{
 use crate::board::model::filter::CardFilter;
 use crate::domain::{Priority, Ticket, counted};
 
-/// How many cards a column shows at first.
+/// The number of cards that a column shows at first.
 const FEW: usize = 25;
 
-/// What of a board is shown.
+/// The selection of a board's cards.
 #[derive(Debug, Default)]
 pub(crate) struct BoardQuery {
-    /// What was typed into the filter.
+    /// The text of the filter.
     pub text: String,
-    /// The column that is shown whole, as `LANE/COLUMN`.
+    /// The column that is shown in full, as `LANE/COLUMN`.
     pub whole: Option<String>,
 }
 
@@ -86,7 +86,7 @@ fn column_section(
 ) -> Markup {
     let path = format!("{}/{}", lane.workflow, column.place.name());
     let cards: Vec<&Card> = column.cards.iter().filter(|card| filter.wants(card)).collect();
-    // Files have no second page of a column.
+    // Exported files have no second page of a column.
     let is_whole = frame.you.is_none() || query.whole.as_deref() == Some(&path);
     let room = if is_whole { usize::MAX } else { FEW };
     let is_full = column.capacity.is_some_and(|most| column.cards.len() > most as usize);
@@ -153,12 +153,12 @@ fn card_item(frame: &PageFrame, card: &Card) -> Markup {
     }
 }
 
-/// Returns what is special about a task.
+/// Returns the marks of a task.
 pub(super) fn card_marks(card: Option<&Card>) -> Markup {
     html! { ul.marks { @for (kind, text) in card.map(marks).unwrap_or_default() { li class=(kind) { (text) } } } }
 }
 
-/// Returns what is special about a task: a class for its look, and words.
+/// Returns the marks of a task: a class for the look of each, and words.
 fn marks(card: &Card) -> Vec<(&'static str, String)> {
     let mut marks = Vec::new();
     let mut mark = |kind, text: String| marks.push((kind, text));
@@ -206,7 +206,7 @@ fn marks(card: &Card) -> Vec<(&'static str, String)> {
     marks
 }
 
-/// Returns what waits for the reader.
+/// Returns the page of the tasks that wait for the reader.
 pub(crate) fn waiting(frame: &PageFrame, board: &BoardView) -> Markup {
     let card = |ticket: &Ticket| board.card(&ticket.task);
     html! {

@@ -18,17 +18,17 @@ use crate::observability::stats::gates::GateStats;
 use crate::observability::stats::numbers::Spread;
 use crate::tasks::headers::summary::time;
 
-/// Up to this many tasks have a mark each; more share the marks of a grid with cells of this size.
+/// The number of tasks up to which each has a mark; more share the marks of a grid with cells of size `CELL`.
 const MOST_MARKS: usize = 250;
 const CELL: (u64, u64) = (50, 24);
-/// How many characters of a title, and of a gate's name, a chart shows.
+/// The number of characters that a chart shows of a title, and of a gate's name.
 const TITLE_ROOM: usize = 60;
 const NAME_ROOM: usize = 20;
-/// Where the scale of a chart of gates begins, and how high a row is.
+/// The left end of the scale of a chart of gates, and the height of a row.
 const GATES_LEFT: u64 = 330;
 const GATE_HEIGHT: u64 = 44;
 
-/// Returns the statistics of a project as a part of a page; `link` says where the page of a task is.
+/// Returns the statistics of a project as a part of a page; `link` returns the link to a task's page.
 pub(crate) fn figures_page(figures: &ProjectFigures, link: &dyn Fn(&TaskId) -> String) -> Markup {
     let (days, weeks) = (&figures.days, &figures.weeks);
     let completed =
@@ -57,7 +57,7 @@ pub(crate) fn figures_page(figures: &ProjectFigures, link: &dyn Fn(&TaskId) -> S
     }
 }
 
-/// Returns what people call a place.
+/// Returns the name of a place for people.
 fn place_name(place: &Place) -> &str {
     match place {
         Place::New => "new",
@@ -67,7 +67,7 @@ fn place_name(place: &Place) -> &str {
     }
 }
 
-/// Returns areas on top of each other: the finished tasks below, the new ones above.
+/// Returns stacked areas: the finished tasks at the bottom, the new ones on top.
 fn flow_chart(flow: &WorkflowFlow, days: &[Date]) -> Markup {
     let every = 0..days.len();
     let total = |day: usize| flow.bands.iter().map(|band| band.counts[day]).sum();
@@ -147,10 +147,10 @@ fn cycle_chart(figures: &ProjectFigures, link: &dyn Fn(&TaskId) -> String) -> Ma
     figure((heading, &about), SIZE, &drawing, &rest)
 }
 
-/// The tasks that share a mark, and where that is.
+/// The position of a mark, and the tasks that share it.
 type CycleMark<'a> = ((u64, u64), Vec<&'a CycleTime>);
 
-/// Returns a mark for each task; where there are many, one for each cell of a grid that has some.
+/// Returns a mark for each task, or, if there are many, one for each cell of a grid that has tasks.
 fn cycle_marks<'a>(figures: &'a ProjectFigures, scale: &Scale) -> Vec<CycleMark<'a>> {
     let (from, until) = (figures.from.as_second(), figures.until.as_second());
     let (wide, high) = if figures.cycle_times.len() > MOST_MARKS { CELL } else { (1, 1) };
@@ -182,7 +182,7 @@ fn cycle_mark(
     }
 }
 
-/// Returns the title of a task, or how many tasks these are; when they were completed, and how long they took.
+/// Returns the title of a task, or the number of tasks; the time of completion; and the duration.
 fn summary(tasks: &[&CycleTime], zone: &TimeZone) -> [String; 3] {
     let range = |first: String, last: String| {
         if first == last { first } else { format!("{first} to {last}") }
@@ -203,7 +203,7 @@ fn date(seconds: i64, zone: &TimeZone) -> String {
     time(seconds).to_zoned(zone.clone()).date().to_string()
 }
 
-/// Returns a column for each week, as high as `bar` says; that also says it in words.
+/// Returns a column for each week. `bar` returns its height, and the height in words.
 fn weeks_chart(
     heading: &str,
     weeks: &[Week],

@@ -1,7 +1,7 @@
-//! The forms of a task, and what is posted by them.
+//! The forms of a task, and the fields that they post.
 //!
 //! A completion's form has the ticket of the visit that the person saw, and an id made with the page. So it counts once, however often
-//! it is sent, and not at all where the task moved on meanwhile.
+//! it is sent, and does not count if the task has moved on.
 
 use maud::{Markup, html};
 
@@ -18,7 +18,7 @@ use crate::tasks::edit::EditedFields;
 pub(crate) struct Posted(pub Vec<(String, String)>);
 
 impl Posted {
-    /// Returns a field without blanks around it; empty where there is none.
+    /// Returns a field without surrounding blanks; empty if it is missing.
     pub(crate) fn text(&self, name: &str) -> &str {
         let found = self.0.iter().find(|(own, _)| own == name);
         found.map_or("", |(_, value)| value.trim())
@@ -39,7 +39,7 @@ impl Posted {
         text.parse().map_err(|fault| format!("`{name}`: {fault}"))
     }
 
-    /// Returns the lines of a text that browsers send.
+    /// Returns the lines of a text as browsers send it, without bullets and empty lines.
     fn lines(&self, name: &str) -> Vec<String> {
         let lines = self.text(name).lines().map(|line| line.trim_start_matches("- ").trim());
         lines.filter(|line| !line.is_empty()).map(str::to_owned).collect()
@@ -51,7 +51,7 @@ impl Posted {
         found.map(|(_, value)| value.replace("\r\n", "\n")).unwrap_or_default()
     }
 
-    /// Returns what the form asks for. Fails with a sentence where it has no such task, gate or agent.
+    /// Returns the act that the form asks for. Fails with a sentence if there is no such task, gate or agent.
     pub(crate) fn act(&self, page: Option<&TaskDetails>) -> Result<BoardAct, String> {
         let act = match (self.text("act"), page) {
             ("create", None) => return Ok(BoardAct::Create(Box::new(self.new_task()?))),
@@ -93,7 +93,7 @@ impl Posted {
     fn completion(&self, page: &TaskDetails) -> Result<CompletionForm, String> {
         let (ticket, blockers) = (self.ticket(page)?, self.lines("blockers"));
         if ticket.visit.is_none() {
-            // Else an old request would count for whatever visit is open.
+            // Otherwise an old request would count for the visit that is now open.
             return Err(format!("`ticket` names no visit: write it as in `{}`", page.ticket));
         }
         let opening = page.openings.iter().find(|opening| opening.ticket == ticket);
@@ -164,7 +164,7 @@ impl Posted {
     }
 }
 
-/// Returns what a person may do at a task. `kept` is what was typed into a form that was refused.
+/// Returns the forms for a person at a task. `kept` holds the fields of a form that was refused.
 pub(crate) fn task_forms(
     frame: &PageFrame,
     page: &TaskDetails,
@@ -189,7 +189,7 @@ pub(crate) fn task_forms(
     }
 }
 
-/// Returns whether the page still has the form that was sent.
+/// Returns true if the page still has the form that was sent.
 fn has_form(page: &TaskDetails, own: &[&OpeningPage], you: &AgentId, kept: &Posted) -> bool {
     if kept.text("act") != "complete" {
         return small_acts(page, you).iter().any(|act| act.act == kept.text("act"));
@@ -199,7 +199,7 @@ fn has_form(page: &TaskDetails, own: &[&OpeningPage], you: &AgentId, kept: &Post
     openings.any(|own| own.choices.iter().any(|choice| choice.outcome == kept.text("outcome")))
 }
 
-/// Returns what was typed into a form that the page no longer has.
+/// Returns the text that was typed into a form that the page no longer has.
 fn typed(kept: &Posted) -> Markup {
     let fields = kept.0.iter().filter(|(name, value)| {
         let is_typed = ["summary", "blockers", "reason"].contains(&name.as_str());
@@ -235,7 +235,7 @@ fn completion_form(
             && kept.text("ticket") == ticket
     });
     let value = |name: &str| kept.map(|kept| kept.text(name)).unwrap_or_default();
-    // What was refused changed nothing, so it may be sent again under the same id.
+    // A refused completion changed nothing, so it may be sent again under the same id.
     let id = kept.map_or_else(|| completion.to_string(), |kept| kept.text("id").to_owned());
     let key = format!("{}-{}", ticket.replace(['@', '/', '.'], "-"), choice.outcome);
     html! {
@@ -267,7 +267,7 @@ fn completion_form(
     }
 }
 
-/// Returns what a person calls an outcome.
+/// Returns the name of an outcome for people.
 fn choice_label(choice: &OutcomeChoice) -> String {
     match &*choice.outcome {
         outcome if choice.approves => format!("Approve ({outcome})"),
@@ -314,10 +314,10 @@ fn choice_field(id: &str, name: &str, options: &[String], value: &str, required:
 struct SmallAct {
     act: &'static str,
     label: &'static str,
-    /// What its text is; nothing where it has none.
+    /// The label of the text; `None` if the act has none.
     asks: Option<&'static str>,
     needs_text: bool,
-    /// Whether it names a gate, or an agent.
+    /// The kind of what the act names: a gate, or an agent.
     names: Option<&'static str>,
 }
 
@@ -329,7 +329,7 @@ const fn reasoned(act: &'static str, label: &'static str, asks: &'static str) ->
     SmallAct { asks: Some(asks), needs_text: true, ..small(act, label) }
 }
 
-/// Returns the acts beside completions, as far as the state of the task has them. The rules decide who may.
+/// Returns the acts, apart from completions, that the state of the task allows. The rules decide who may.
 fn small_acts(page: &TaskDetails, you: &AgentId) -> Vec<SmallAct> {
     let is_open = page.gate.is_some();
     let is_finished = matches!(page.status, Status::Complete | Status::Cancelled);

@@ -1,4 +1,4 @@
-//! A workflow as SVG: gates from top to bottom, the way on between them, longer ways on at the right, ways back at the left.
+//! A workflow as SVG: gates from top to bottom, routes to the next gate between them, longer ones at the right, ways back at the left.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -10,18 +10,18 @@ use crate::board::model::drawing::{columns_of, edge_label, joining};
 use crate::domain::{Destination, Gate, GateId, GateKind, Workflow};
 use crate::rules::{Edge, EdgeKind, Rules, Workplace, edges};
 
-/// How wide a box is, how high a line of it, and the gap below it.
+/// The width of a box, the height of a line in it, and the gap below it.
 const BOX: usize = 270;
 const LINE: usize = 17;
 const GAP: usize = 32;
-/// How far lines are apart that run beside each other, and how wide a letter is.
+/// The distance of parallel lines, and the width of a letter.
 const LANE: usize = 13;
 const LETTER: usize = 6;
-/// How many characters a line of a box has, and the label of a route.
+/// The number of characters in a line of a box, and in the label of a route.
 const BOX_ROOM: usize = 42;
 const LABEL_ROOM: usize = 24;
 
-/// Returns the drawing of a workflow, with the tasks at each gate; it marks the gate at which one task is.
+/// Returns the drawing of a workflow, with the number of tasks at each gate; it marks the gate `at`.
 pub(crate) fn workflow_svg(
     rules: &Rules,
     workflow: &Workflow,
@@ -55,7 +55,7 @@ pub(crate) fn workflow_svg(
     html! { div class="workflow" { (figure((&heading, &about), graph.size, &drawing, &table)) } }
 }
 
-/// Returns whose work a gate is, or what happens there.
+/// Returns the roles of a gate, or what happens there.
 fn gate_work(rules: &Rules, gate: &Gate) -> String {
     match (gate.fork(), Workplace::at(gate)) {
         (Some(fork), _) => joining(fork),
@@ -71,7 +71,7 @@ fn gate_work(rules: &Rules, gate: &Gate) -> String {
 struct GraphBox<'a> {
     place: Destination,
     gate: Option<&'a Gate>,
-    /// What is written under its name, and whether that is a branch.
+    /// The lines under the name, each with true if it is a branch.
     lines: Vec<(String, bool)>,
     top: usize,
     height: usize,
@@ -81,16 +81,16 @@ struct GraphBox<'a> {
 struct GraphRoute {
     from: usize,
     to: usize,
-    /// Where it leads from the next box: back, which is drawn at the left; to that box; or on, which is drawn at the right.
+    /// The side: `Less` for a route back, drawn at the left; `Equal` to the next box; `Greater` for a longer route on, drawn at the right.
     side: Ordering,
     class: &'static str,
     label: String,
-    /// Which of the lines beside the boxes it takes, and where it leaves its box, counted from above.
+    /// The line beside the boxes that the route takes, and the port at which it leaves its box, counted from above.
     column: usize,
     port: usize,
 }
 
-/// Returns the boxes in order. Detours are below the end, so that the way on is straight.
+/// Returns the boxes in order. Detours are below the end, so that the main line is straight.
 fn boxes<'a>(rules: &Rules, workflow: &'a Workflow, edges: &[Edge]) -> Vec<GraphBox<'a>> {
     let (detours, gates): (Vec<&Gate>, _) = workflow.gates.iter().partition(|gate| gate.detour);
     let ends = [Destination::End, Destination::Cancelled, Destination::Fail];
@@ -107,7 +107,7 @@ fn boxes<'a>(rules: &Rules, workflow: &'a Workflow, edges: &[Edge]) -> Vec<Graph
     gates.into_iter().map(gate).chain(ends.map(end)).chain(detours.into_iter().map(gate)).collect()
 }
 
-/// Returns the routes between the boxes. All from one box to the next are one.
+/// Returns the routes between the boxes. All routes from one box to the next are joined to one.
 fn routes(workflow: &Workflow, edges: &[Edge], boxes: &[GraphBox<'_>]) -> Vec<GraphRoute> {
     let index = |place: &Destination| boxes.iter().position(|own| own.place == *place);
     let mut routes: Vec<GraphRoute> = Vec::new();
@@ -130,7 +130,7 @@ fn routes(workflow: &Workflow, edges: &[Edge], boxes: &[GraphBox<'_>]) -> Vec<Gr
     routes
 }
 
-/// Gives the routes of a side their lines and ports. Routes to the same box share a line; they arrive at its first port.
+/// Gives the routes of a side their lines and ports. Routes to the same box share a line, which arrives at the box's first port.
 fn place_beside(routes: &mut [GraphRoute], side: Ordering) {
     let mut spans: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
     for route in routes.iter().filter(|route| route.side == side) {
@@ -151,9 +151,9 @@ fn place_beside(routes: &mut [GraphRoute], side: Ordering) {
 struct Graph<'a> {
     boxes: Vec<GraphBox<'a>>,
     routes: Vec<GraphRoute>,
-    /// How wide the labels at the left and at the right are; the lines are beyond them.
+    /// The width of the labels at the left and at the right; the lines are beyond them.
     gutters: [usize; 2],
-    /// Where the boxes begin.
+    /// The left edge of the boxes.
     left: usize,
     size: (usize, usize),
 }
@@ -245,7 +245,7 @@ impl<'a> Graph<'a> {
 }
 
 impl GraphRoute {
-    /// Returns what the drawing shows of its label.
+    /// Returns the part of the label that the drawing shows.
     fn shown(&self) -> String {
         let outcome = self.label.split_once(" (").map_or(&*self.label, |(outcome, _)| outcome);
         clipped(outcome, LABEL_ROOM)

@@ -1,4 +1,4 @@
-//! What all pages have in common: where they are, their head, and how times and people are written.
+//! The common parts of all pages: their links, their head, and the form of times and people.
 
 use std::time::Duration;
 
@@ -7,17 +7,17 @@ use maud::{DOCTYPE, Markup, html};
 use crate::domain::{AgentId, TaskId, Timestamp, WorkflowName, age};
 use crate::files::printable::{push_inert, reorders};
 
-/// How many entries of a list a page has.
+/// The number of entries of a list on a page.
 pub(crate) const LISTED: usize = 100;
 
-/// Says how much of a list a page leaves out, and which command shows all of it.
+/// Returns the number of entries that a page leaves out, and the command that shows all.
 pub(crate) fn left_out(count: usize, command: &str) -> Markup {
     html! {
         @if count > LISTED { p.more { (count - LISTED) " more: " code { (command) } } }
     }
 }
 
-/// Where the pages of a project are: at a server, or as files that link to each other.
+/// The location of the pages of a project: at a server, or as files that link to each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PageLinks {
     root: String,
@@ -30,7 +30,7 @@ impl PageLinks {
         Self { root: format!("/{slug}"), is_live: true }
     }
 
-    /// Returns the links between files: from the folder of the pages of the whole project, or from one in it.
+    /// Returns the links between files: from the folder of the pages of the whole project, or from a folder in it.
     pub(crate) fn of_files(is_inside: bool) -> Self {
         Self { root: if is_inside { ".." } else { "." }.to_owned(), is_live: false }
     }
@@ -44,7 +44,7 @@ impl PageLinks {
         if self.is_live { format!("{}/", self.root) } else { self.file("index") }
     }
 
-    /// Returns where a page of the whole project is.
+    /// Returns the link to a page of the whole project.
     pub(crate) fn page(&self, page: NavPage) -> String {
         match page {
             NavPage::Board => self.board(),
@@ -66,7 +66,7 @@ impl PageLinks {
     }
 }
 
-/// The pages of a project that each page leads to.
+/// The pages of a project that each page links to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum NavPage {
     Board,
@@ -81,7 +81,7 @@ impl NavPage {
     pub(crate) const ALL: [Self; 6] =
         [Self::Board, Self::Waiting, Self::Activity, Self::Statistics, Self::Status, Self::Verify];
 
-    /// Returns whether it shows nothing but what is committed.
+    /// Returns true if the page shows only what is committed.
     pub(crate) const fn is_of_commit(self) -> bool {
         !matches!(self, Self::Waiting | Self::Status)
     }
@@ -109,30 +109,30 @@ impl NavPage {
     }
 }
 
-/// What surrounds the content of a page.
+/// The frame around the content of a page.
 #[derive(Debug, Clone)]
 pub(crate) struct PageFrame {
     pub links: PageLinks,
     pub slug: String,
     /// The project's name.
     pub project: String,
-    /// The names and parts of the URL of the server's projects.
+    /// The slugs of the server's projects.
     pub projects: Vec<String>,
     pub page: Option<NavPage>,
-    /// Who acts here, or why nobody does; nothing in pages without a server.
+    /// The agent who acts, or the reason why no one does; `None` in pages without a server.
     pub you: Option<Result<AgentId, String>>,
-    /// What its forms have to carry.
+    /// The token that the page's forms must contain.
     pub form_token: String,
     /// The state that the page shows.
     pub version: String,
     /// The time that ages count to.
     pub at: Timestamp,
     pub waiting: usize,
-    /// Whether people log in by name.
+    /// True if people log in by name.
     pub has_logins: bool,
-    /// Whether a passkey signs what is said here.
+    /// True if a passkey signs completions here.
     pub signs: bool,
-    /// What just happened, and whether it is a refusal.
+    /// The result of the last act, which may be a refusal.
     pub notice: Option<PageNotice>,
 }
 
@@ -140,13 +140,13 @@ pub(crate) struct PageFrame {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PageNotice {
     pub text: String,
-    /// What to do about it, where it is a refusal.
+    /// The fix, for a refusal.
     pub fix: Option<String>,
     pub is_refusal: bool,
 }
 
 impl PageFrame {
-    /// Returns whether something may be done at this page.
+    /// Returns true if the page allows acts.
     pub(crate) fn acts(&self) -> bool {
         matches!(self.you, Some(Ok(_)))
     }
@@ -237,9 +237,9 @@ impl PageFrame {
     }
 }
 
-/// Returns the bytes of a page. Characters that reorder a line are shown as what they are, but for what fields of forms send back.
+/// Returns the bytes of a page. Characters that reorder a line are made visible, except in fields that forms send back.
 pub(crate) fn page_bytes(page: &Markup) -> Vec<u8> {
-    /// How a field begins and ends. Texts and other attributes have neither: their quotes and brackets are escaped.
+    /// The begin and the end of a field. Texts and other attributes have neither: their quotes and brackets are escaped.
     const FIELDS: [(&str, &str); 2] = [(" value=\"", "\""), ("<textarea", "</textarea>")];
     let (mut shown, mut rest) = (String::with_capacity(page.0.len()), page.0.as_str());
     while !rest.is_empty() {
@@ -259,24 +259,24 @@ pub(crate) fn page_bytes(page: &Markup) -> Vec<u8> {
     shown.into_bytes()
 }
 
-/// Returns a time, with its age before `now` where there is one.
+/// Returns a time as its age before `now`.
 pub(crate) fn since(time: Timestamp, now: Timestamp) -> Markup {
     let seconds = now.as_second().saturating_sub(time.as_second());
     let passed = Duration::from_secs(u64::try_from(seconds).unwrap_or(0));
     html! { time datetime=(moment(time)) title=(moment(time)) { (age(passed)) } }
 }
 
-/// Returns a length of time in words.
+/// Returns a duration in words.
 pub(crate) fn length(seconds: u64) -> String {
     age(Duration::from_secs(seconds))
 }
 
-/// Returns a time to the second, as files have it.
+/// Returns a time to the second, in the format of files.
 pub(crate) fn moment(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// Returns names with commas between them.
+/// Returns names separated by commas.
 pub(crate) fn names<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
     items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
 }

@@ -1,5 +1,5 @@
-//! Markdown of tasks as HTML. What people and agents wrote is never trusted: HTML in it is shown as text, so that only the tags of
-//! plain formatting are made; a link leads to a web page, a mail address or a place here; a picture is a link.
+//! Markdown of tasks as HTML. The text of people and agents is never trusted: HTML in it is shown as text, so that there are only tags
+//! of plain formatting. A link leads to a web page, a mail address or a place here; a picture becomes a link.
 
 use maud::{Markup, PreEscaped};
 use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
@@ -10,7 +10,7 @@ pub(crate) fn markdown(text: &str) -> Markup {
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
     let mut made = String::new();
     html::push_html(&mut made, Parser::new_ext(text, options).map(harmless));
-    // A wide block of code scrolls, so it takes the focus of the keyboard; a style would be refused. Whatever else looks like a tag
+    // A wide block of code scrolls, so it takes the focus of the keyboard; a style would be refused. Anything else that looks like a tag
     // is escaped.
     let mut made = made.replace("<pre>", "<pre tabindex=\"0\">");
     for cell in ["th", "td"] {
@@ -22,16 +22,16 @@ pub(crate) fn markdown(text: &str) -> Markup {
 
 fn harmless(event: Event<'_>) -> Event<'_> {
     match event {
-        // A comment is not meant to be seen, as those that aof puts before what people say.
+        // A comment is not to be seen, such as those that aof puts before people's text.
         Event::Html(text) | Event::InlineHtml(text) => match text.trim() {
             comment if comment.starts_with("<!--") && comment.ends_with("-->") => {
                 Event::Text("".into())
             }
             _ => Event::Text(text),
         },
-        // A check box is a control, which would need a label; a sign says the same.
+        // A check box is a control, which would need a label; a character means the same.
         Event::TaskListMarker(is_done) => Event::Text(if is_done { "☑ " } else { "☐ " }.into()),
-        // A picture of another host would tell it who reads the task.
+        // A picture of another host would reveal to it who reads the task.
         Event::Start(
             Tag::Link { link_type, dest_url, title, id }
             | Tag::Image { link_type, dest_url, title, id },
@@ -44,7 +44,7 @@ fn harmless(event: Event<'_>) -> Event<'_> {
     }
 }
 
-/// Returns whether a link is one of the kinds that cannot act: any scheme that is not named here may.
+/// Returns true if a link is of a kind that cannot act: any scheme not named here may act.
 fn leads_to_a_page(url: &str) -> bool {
     let url = url.to_ascii_lowercase();
     let has_scheme = url.split(['/', '?', '#']).next().is_some_and(|start| start.contains(':'));

@@ -1,4 +1,4 @@
-//! The pages as HTML: each is a function of what it shows. The server and the export make the same ones.
+//! The pages as HTML: each is a function of its data. The server and the export make the same ones.
 
 pub(super) mod board_page;
 mod charts;

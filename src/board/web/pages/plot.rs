@@ -1,9 +1,9 @@
-//! What all charts share: the frame with its table, axes and scales. Lengths are in units of the view box.
+//! The common parts of all charts: the frame with its table, axes and scales. Lengths are in units of the view box.
 
 use jiff::civil::Date;
 use maud::{Markup, Render, html};
 
-/// The size of a chart whose axis is below it, and where in it the plot is.
+/// The size of a chart with its axis below, and the edges of the plot in it.
 pub(super) const SIZE: (u64, u64) = (960, BOTTOM + 50);
 pub(super) const LEFT: u64 = 90;
 pub(super) const RIGHT: u64 = 940;
@@ -11,7 +11,7 @@ pub(super) const TOP: u64 = 20;
 pub(super) const BOTTOM: u64 = TOP + ROOM;
 pub(super) const ROOM: u64 = 360;
 
-/// Returns a drawing with its heading, with what it shows in a sentence or two, and with what else belongs to it.
+/// Returns a drawing with its heading, a description, and the rest of its figure.
 pub(super) fn figure<N: Render>(
     (heading, about): (&str, &str),
     (wide, high): (N, N),
@@ -19,7 +19,7 @@ pub(super) fn figure<N: Render>(
     rest: &Markup,
 ) -> Markup {
     let id = heading.to_lowercase().replace(' ', "-");
-    // A screen reader reads a picture as a whole, so that nobody would find its links.
+    // A screen reader reads a picture as a whole, so that its links would be lost.
     let role = if drawing.0.contains("<a ") { "group" } else { "img" };
     html! {
         figure class="chart" {
@@ -36,12 +36,12 @@ pub(super) fn figure<N: Render>(
     }
 }
 
-/// Returns a chart of nothing: a sentence.
+/// Returns a figure without a chart: a sentence that explains why.
 pub(super) fn no_figure(heading: &str, why: &str) -> Markup {
     html! { figure class="chart" { h2 { (heading) } p class="none" { (why) } } }
 }
 
-/// Returns the numbers of a drawing as a table, which is folded under it.
+/// Returns the numbers of a drawing as a table, folded under it.
 pub(super) fn numbers(head: &[&str], rows: &Markup) -> Markup {
     html! {
         details {
@@ -56,7 +56,7 @@ pub(super) fn numbers(head: &[&str], rows: &Markup) -> Markup {
     }
 }
 
-/// Returns what the colours of a chart mean: their classes, with names.
+/// Returns the legend of a chart: the classes of its colours, with names.
 pub(super) fn legend<'n>(colours: impl Iterator<Item = (String, &'n str)>) -> Markup {
     html! {
         ul class="legend" {
@@ -65,7 +65,7 @@ pub(super) fn legend<'n>(colours: impl Iterator<Item = (String, &'n str)>) -> Ma
     }
 }
 
-/// Returns a text in a drawing, cut to so many characters; its whole is told where the pointer rests.
+/// Returns a text in a drawing, cut to `room` characters; a tooltip shows all of it.
 pub(super) fn label<N: Render>(class: &str, (x, y): (N, N), whole: &str, room: usize) -> Markup {
     let shown = clipped(whole, room);
     html! {
@@ -73,7 +73,7 @@ pub(super) fn label<N: Render>(class: &str, (x, y): (N, N), whole: &str, room: u
     }
 }
 
-/// Returns a text of at most so many characters; `…` stands for what is cut off.
+/// Returns a text of at most `room` characters; `…` stands for what is cut off.
 pub(super) fn clipped(text: &str, room: usize) -> String {
     match text.char_indices().nth(room) {
         Some(_) => text.chars().take(room.saturating_sub(1)).chain(['…']).collect(),
@@ -87,7 +87,7 @@ pub(super) struct Scale {
     room: u64,
 }
 
-/// What the axis of durations names, in seconds: each is several times the one before.
+/// The values that the axis of durations names, in seconds: each is several times the one before.
 const DURATIONS: [u64; 11] =
     [0, 60, 600, 3_600, 21_600, 86_400, 604_800, 2_592_000, 15_552_000, 63_072_000, 315_360_000];
 
@@ -101,7 +101,7 @@ impl Scale {
         Self { ticks, room: ROOM }
     }
 
-    /// Returns a scale of seconds that holds all of these. Between two ticks it is even.
+    /// Returns a scale of seconds that holds all of these. Between two ticks it is linear.
     pub(super) fn of_durations(lengths: impl Iterator<Item = u64> + Clone, room: u64) -> Self {
         let (least, most) = (lengths.clone().min().unwrap_or(0), lengths.max().unwrap_or(0));
         let last = DURATIONS.len() - 1;
@@ -110,7 +110,7 @@ impl Scale {
         Self { ticks: DURATIONS[first..=last].to_vec(), room }
     }
 
-    /// Returns how far a value is from the beginning of the scale.
+    /// Returns the distance of a value from the beginning of the scale.
     pub(super) fn place(&self, value: u64) -> u64 {
         let steps = self.ticks.len() - 1;
         let before = self.ticks.partition_point(|tick| *tick <= value).clamp(1, steps) - 1;
@@ -135,7 +135,7 @@ impl Scale {
         }
     }
 
-    /// Returns the axis below a chart that ends there, with lines up.
+    /// Returns the axis below a chart that ends at `bottom`, with vertical lines.
     pub(super) fn axis_below(
         &self,
         left: u64,
@@ -152,7 +152,7 @@ impl Scale {
     }
 }
 
-/// Returns the axis of days below a chart: the first and the last of them, and two between.
+/// Returns the axis of days below a chart: the first, the last, and two between.
 pub(super) fn days_axis(days: &[Date]) -> Markup {
     let last = days.len() - 1;
     let named = [(0, "start"), (last / 3, "middle"), (last * 2 / 3, "middle"), (last, "end")];
@@ -164,7 +164,7 @@ pub(super) fn days_axis(days: &[Date]) -> Markup {
     }
 }
 
-/// Returns where a chart has the item with that number, of so many.
+/// Returns the x coordinate of item `at` of `of` items.
 pub(super) fn x_of(at: usize, of: usize) -> u64 {
     LEFT + at as u64 * (RIGHT - LEFT) / (of as u64 - 1).max(1)
 }

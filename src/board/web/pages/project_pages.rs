@@ -1,4 +1,4 @@
-//! Pages of a whole project: what happened lately, what needs attention, a workflow, and whether the history holds.
+//! Pages of a whole project: its activity, the issues that need attention, a workflow, and the result of verifying the history.
 
 use maud::{Markup, html};
 
@@ -8,7 +8,7 @@ use crate::domain::{GateId, Workflow, counted};
 use crate::health::overview::{Overview, StatusEntry, StatusLists};
 use crate::history::verify::history::Verification;
 
-/// Returns what happened lately.
+/// Returns the page of the latest activity.
 pub(crate) fn activity(frame: &PageFrame, entries: &[ActivityEntry]) -> Markup {
     html! {
         h1 { "Activity" }
@@ -33,7 +33,7 @@ pub(crate) fn activity(frame: &PageFrame, entries: &[ActivityEntry]) -> Markup {
     }
 }
 
-/// Returns what needs attention.
+/// Returns the page of the issues that need attention.
 pub(crate) fn status(frame: &PageFrame, overview: &Overview<'_>, lists: &StatusLists) -> Markup {
     let attention = overview.attention.iter().filter(|issue| issue.code != "task_overdue");
     let attention: Vec<_> = attention.collect();
@@ -101,7 +101,7 @@ pub(crate) fn workflow(
     }
 }
 
-/// Returns the judgement of the history.
+/// Returns the result of verifying the history.
 pub(crate) fn verification(verified: &Verification) -> Markup {
     let open: Vec<_> = verified.open().collect();
     html! {

@@ -1,4 +1,4 @@
-//! A task at length: its text, what may be said of it, why it is where it is, and its history with the time that each step took.
+//! A task in full: its text, the possible acts, the reasons for its state, and its history with the time of each step.
 
 use maud::{Markup, PreEscaped, html};
 use serde_json::Value;
@@ -12,7 +12,7 @@ use crate::board::model::page::{OpeningPage, TaskDetails, TimelineEntry};
 use crate::domain::CompletionId;
 use crate::tasks::view::work_diff::{COMMITS_READ, TaskCommit, WorkDiff};
 
-/// Returns a task's page. Without a completion id nothing can be done at it.
+/// Returns a task's page. Without a completion id the page allows no acts.
 pub(crate) fn task(
     frame: &PageFrame,
     page: &TaskDetails,
@@ -142,7 +142,7 @@ pub(crate) fn edit(frame: &PageFrame, page: &TaskDetails, kept: Option<&Posted>)
 fn body_field(frame: &PageFrame, body: &str) -> Markup {
     html! {
         label for="body-text" { "Text, in Markdown" }
-        // A browser drops a line break right behind the tag.
+        // A browser drops a line break right after the tag.
         textarea #body-text name="body" rows="16" { (PreEscaped("\n")) (body) }
         details.preview data-preview=(format!("{}preview", frame.links.board())) {
             summary { "Preview" }
@@ -180,7 +180,7 @@ pub(crate) fn new(frame: &PageFrame, workflows: &[String], kept: Option<&Posted>
     }
 }
 
-/// Returns what changed outside `tasks/` since a task was created.
+/// Returns the changes outside `tasks/` since a task was created.
 pub(crate) fn diff(
     frame: &PageFrame,
     page: &TaskDetails,
@@ -203,7 +203,7 @@ pub(crate) fn diff(
     }
 }
 
-/// Returns the commits of a task: who did what when, with what that changed in its file.
+/// Returns the commits of a task: author, time, and the change to the task's file.
 pub(crate) fn log(
     frame: &PageFrame,
     page: &TaskDetails,
@@ -241,7 +241,7 @@ fn diff_class(line: &str) -> &'static str {
     }
 }
 
-/// Returns the page where a person makes a passkey. The server keeps nothing of it: its line goes into org.yaml by a commit.
+/// Returns the page where a person makes a passkey. The server stores nothing: a commit adds the passkey's line to org.yaml.
 pub(crate) fn passkey(frame: &PageFrame, host: &str, known: &[String]) -> Markup {
     let you = frame.you.as_ref().and_then(|you| you.as_ref().ok());
     html! {

@@ -1,4 +1,4 @@
-//! Stories of tasks, as the counters see them.
+//! Stories of tasks, as input of the counters.
 
 use super::*;
 use crate::files::config::configuration::{Source, load};
@@ -15,7 +15,7 @@ pub(crate) struct Story {
 
 pub(crate) const START: i64 = 1_771_236_000;
 
-/// A visit that went on.
+/// A visit that passed.
 pub(crate) fn passed(gate: &str, to: &str) -> EndedVisit {
     EndedVisit {
         gate: gate.into(),
@@ -48,7 +48,7 @@ impl Story {
         Self { id: format!("AOF-{id}{id}{id}"), stays: Vec::new(), now: START }
     }
 
-    /// Goes on with this visit, which begins when the last one ended; branches begin with their fork.
+    /// Adds a visit, which begins when the last one ended; branches begin with their fork.
     pub(crate) fn then(mut self, mut stay: EndedVisit) -> Self {
         stay.entered = self.now;
         if !stay.gate.contains('/') || stay.to.is_some() {
@@ -58,7 +58,7 @@ impl Story {
         self
     }
 
-    /// The same at another length.
+    /// Adds a visit with another length.
     fn lasting(self, seconds: u64, stay: EndedVisit) -> Self {
         self.then(EndedVisit { seconds, ..stay })
     }

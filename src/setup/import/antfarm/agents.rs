@@ -1,4 +1,4 @@
-//! The agents of a file: what each is for, and what bounds its runs.
+//! The agents of a file: the purpose of each, and the limits of its runs.
 
 use crate::domain::FieldFate::{Converted, Dropped};
 use crate::domain::Period;
@@ -20,7 +20,7 @@ const OF_AGENT: FieldTable = &[
     ),
 ];
 
-/// An agent of the file: what it is for, and what bounds its runs.
+/// An agent of the file: its purpose, and the limits of its runs.
 pub(crate) struct ForeignAgent {
     pub(crate) id: String,
     pub(crate) description: Option<String>,
@@ -41,7 +41,7 @@ pub(crate) fn read_agents(top: &Record<'_>) -> Vec<ForeignAgent> {
     agents
 }
 
-/// Returns what bounds a run. The model that is called `default` is whichever the program has.
+/// Returns the limits of a run. The model named `default` is the program's own.
 pub(crate) fn read_run(record: &Record<'_>) -> RunDraft {
     let minutes = || record.count("timeout_minutes").map(|minutes| minutes.saturating_mul(60));
     let seconds = record.count("timeoutSeconds").or_else(minutes);

@@ -1,8 +1,8 @@
-//! From steps to gates: one each, and one that asks before a step with a condition; how each is passed, how often it may be tried,
-//! and what then.
+//! From steps to gates: one gate for each step, and a gate for the condition of a step, before it. Also when each gate is passed, how
+//! often it may be tried, and what follows when it may not be tried again.
 //!
-//! How it counts: `max_retries` of a step and of `on_fail` is how often something is done *again* (so max + 1 runs), and a
-//! decision's is compared with the counter of the step that it sends back to. Both are what `maxRetries` means here.
+//! Counts: `max_retries` of a step and of `on_fail` is the number of times that something is done *again* (so max + 1 runs). That of a
+//! decision is compared with the counter of the step that it sends back to. Both are what `maxRetries` means here.
 
 use std::collections::BTreeSet;
 
@@ -53,7 +53,7 @@ const OF_PEOPLE: FieldTable = &[
     ("expects", Dropped, "a person says the outcome"),
     ("decision_key", Dropped, "a person says the decision"),
 ];
-/// A step that waits for a person, and that leads back to none.
+/// A step that waits for a person, and leads back to no step.
 const OF_PEOPLE_ALONE: FieldTable = &[
     ("retry_step", Dropped, "a person who does not approve says `blocked`"),
     ("on_fail", Dropped, "a person who does not approve says `blocked`"),
@@ -84,20 +84,20 @@ const ESCALATED: &str =
     "`onExhausted: {escalateTo}`: there the run fails and nobody can go on; here that role can";
 const PASSED_ON: &str = "not needed: what a gate handed on can be named anywhere after it";
 
-/// What the whole workflow is built with.
+/// The parts from which the whole workflow is built.
 pub(crate) struct AntfarmGateBuilder<'a, 'n> {
     draft: &'a mut WorkflowDraft,
     steps: &'a StepList<'n>,
     agents: &'a [ForeignAgent],
     role_names: Names,
     keys: KeyUse,
-    /// The gate that a task comes to on its way to each step: the one that asks, where there is a condition.
+    /// The gate at which a task on its way to each step arrives: the gate for the condition, if the step has one.
     entries: Vec<String>,
     /// The loops of steps.
     loops: StepLoops,
 }
 
-/// What happens when a step fails.
+/// The reaction to the failure of a step.
 #[derive(Default)]
 struct OnFail {
     retry_step: Option<usize>,
@@ -160,7 +160,7 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
         self.draft.set_protected_keys();
     }
 
-    /// Returns the expression of the gate that asks before a step with a condition.
+    /// Returns the expression of the gate for a step's condition.
     fn condition(&self, index: usize, record: &Record<'_>) -> Option<String> {
         let condition = record.text("condition")?;
         if self.loops.verified_by(index).is_some() {
@@ -240,7 +240,7 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
             Vec::new()
         };
         if is_for_people {
-            // People do not fail, and their words are not read from a text.
+            // People do not fail, and their outcomes are not read from a text.
             (gate.signal, gate.on_failure) = (None, None);
         }
         gate.outputs = outputs(&self.keys, index, record, &required, &words);
@@ -257,7 +257,7 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
         gate
     }
 
-    /// A gate whose decision says where the task goes. Returns its decisions.
+    /// Reads a gate whose decision determines the route of the task. Returns its decisions.
     fn read_decision_gate(
         &mut self,
         gate: &mut GateDraft,
@@ -284,7 +284,7 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
                 place.fault("ambiguous_decision", message, "keep one of the two");
                 continue;
             }
-            // The short form is the next step itself.
+            // The short form is the id of the next step.
             let route = match node.as_str() {
                 Some(target) => {
                     let target =
@@ -311,7 +311,7 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
         words.into_iter().map(|(word, _)| word).collect()
     }
 
-    /// Returns where a decision leads.
+    /// Returns the route of a decision.
     fn decision(
         &self,
         index: usize,
@@ -352,7 +352,7 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
         place.fault("not_backward", message, "name an earlier step");
     }
 
-    /// A gate that passes or fails.
+    /// Reads a gate that passes or fails.
     fn read_verdict_gate(
         &mut self,
         gate: &mut GateDraft,
@@ -399,7 +399,7 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
         }
     }
 
-    /// Says how often the gate may be tried, and what then.
+    /// Sets how often the gate may be tried, and the reaction to the last failure.
     fn limit_retries(
         &mut self,
         gate: &mut GateDraft,
@@ -407,7 +407,7 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
         on_fail: &OnFail,
         limit: Option<u64>,
     ) {
-        // There, the default is 2; for decisions it is 3, which is the default here as well.
+        // In antfarm the default is 2; for decisions it is 3, which is the default here as well.
         gate.max_retries = limit.or((!record.has("decision_key")).then_some(2));
         if limit.is_none() {
             let times = gate.max_retries.unwrap_or(3);
@@ -422,7 +422,7 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
         });
     }
 
-    /// Returns the fields that mean nothing where a person's "no" leads to no other step.
+    /// Returns the fields that have no meaning if a person's "no" leads to no other step.
     fn unread_of_people(&self, index: usize, record: &Record<'_>, on_fail: &OnFail) -> FieldTable {
         let leads_back = on_fail.retry_step.is_some_and(|target| target != index)
             || self.loops.verified_by(index).is_some()
@@ -463,7 +463,7 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
         on_fail
     }
 
-    /// The order of the list does what `depends_on` says, as long as it only names earlier steps.
+    /// Checks that `depends_on` names only earlier steps: the order of the list then ensures the same.
     fn check_order(&self, index: usize, record: &Record<'_>) {
         for field in ["depends_on", "dependsOn"] {
             let Some(names) = record.texts(field) else { continue };
@@ -492,7 +492,7 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
     }
 }
 
-/// Returns who is asked when the retries are used up, as `on_exhausted` says.
+/// Returns the role that is asked when the retries are used up, according to `on_exhausted`.
 fn read_escalation(record: &Record<'_>) -> Option<String> {
     match record.get("on_exhausted")?.as_str() {
         Some("escalate_to_human" | "escalate") => Some("human".to_owned()),

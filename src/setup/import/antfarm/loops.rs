@@ -12,7 +12,7 @@ use crate::setup::import::steps::StepList;
 
 /// A step that is done for each item of a list.
 pub(crate) struct ForeignLoop {
-    /// The step that hands on the list; none if the task begins with it.
+    /// The step that hands on the list; `None` if the task begins with it.
     pub(crate) writer: Option<usize>,
     pub(crate) key: String,
     pub(crate) max_items: u64,
@@ -26,9 +26,9 @@ pub(crate) struct StepLoops {
     pub(crate) by_step: BTreeMap<usize, ForeignLoop>,
 }
 
-/// The longest list there.
+/// The longest list that antfarm allows.
 const MOST_ITEMS: u64 = 20;
-/// How large a value may be where there is a list: it does not fit into the usual 4,096 bytes.
+/// The largest size of a value if there is a list: a list does not fit into the usual 4,096 bytes.
 pub(crate) const LIST_BYTES: u64 = 65_536;
 
 const OF_LOOP: FieldTable = &[
@@ -46,7 +46,7 @@ const FRESH: &str =
     "each visit is a run of its own; how long a session lasts is the runner's matter";
 
 impl StepLoops {
-    /// Reads the loops of the steps. Tells `keys` which of them are lists.
+    /// Reads the loops of the steps. Records in `keys` which of them are lists.
     pub(crate) fn read(
         steps: &StepList<'_>,
         keys: &mut KeyUse,
@@ -186,7 +186,7 @@ impl StepLoops {
         Some(target)
     }
 
-    /// Returns what the slots of a loop mean at a step: those of its own loop, or of the last one before it.
+    /// Returns the meaning of a loop's slots at a step: those of its own loop, or of the last one before it.
     pub(crate) fn slots<'s>(&self, steps: &'s StepList<'_>, index: usize) -> Option<LoopSlots<'s>> {
         let own = self.by_step.get(&index).map(|own| (index, own));
         let own = own.or_else(|| self.verified_by(index));

@@ -1,4 +1,4 @@
-//! The replies of agents: which step hands on which `KEY: value`, which step reads it, and what a reply must say.
+//! The replies of agents: the steps that hand on and read each `KEY: value`, and what a reply must contain.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -13,10 +13,10 @@ use crate::setup::import::record::{Record, scalar};
 use crate::setup::import::steps::{ForeignStep, StepList};
 use crate::setup::import::workflow_draft::tidy;
 
-/// The longest line that a reply is looked through for, in bytes.
+/// The longest line of a reply that is searched, in bytes.
 const LONGEST_LINE: usize = 200;
 
-/// Returns what the gate hands on: the keys that any step reads, and those it must bring; by decision, where it has some.
+/// Returns the outputs of the gate: the keys that any step reads, and those it must bring; by decision if it has decisions.
 pub(crate) fn outputs(
     uses: &KeyUse,
     index: usize,
@@ -110,7 +110,7 @@ pub(crate) fn instructions(
         if before.is_none() && !context.contains_key(&key) {
             inputs.insert(key.clone());
         }
-        // A gate's own name means all that it handed on.
+        // A gate's own name means all that the gate handed on.
         let writer = before.or_else(|| keys.writers(&key).first().copied());
         Some(match writer.filter(|_| steps.place(&key).is_some()) {
             Some(writer) => format!("{}.{key}", steps.steps[writer].gate),
@@ -132,13 +132,13 @@ pub(crate) fn instructions(
     tidy(&texts.iter().fold(converted, |text, (slot, new)| text.replace(slot, new)))
 }
 
-/// What the slots that a loop fills in by itself mean at a step.
+/// The meaning, at a step, of the slots that a loop fills in by itself.
 pub(crate) struct LoopSlots<'a> {
     /// The gate of the loop.
     pub(crate) gate: &'a str,
     /// The gate that verifies each item.
     pub(crate) verify: Option<&'a str>,
-    /// Whether the step is about an item.
+    /// True if the step is about an item.
     pub(crate) is_inside: bool,
 }
 
@@ -166,7 +166,7 @@ impl LoopSlots<'_> {
     }
 }
 
-/// Returns what a reply must have: several keys, some with their value, or one text.
+/// Returns the parts that a reply must have: several keys, some with their value, or one text.
 fn expected_pieces(record: &Record<'_>) -> Option<Vec<String>> {
     let texts = record.texts("expects")?;
     let pieces = texts.iter().flat_map(|text| text.split([',', '\n'])).map(str::trim);
@@ -190,7 +190,7 @@ fn passed_keys(record: &Record<'_>) -> BTreeSet<String> {
     keys.map(|key| names::key(&key.to_ascii_lowercase())).collect()
 }
 
-/// Returns the keys, in small letters, that an input names in capitals other than to tell their values. A heading may have the value
+/// Returns the keys, in lower case, that an input names in capitals, except where it states their values. A heading may have the value
 /// below it.
 fn named_keys(input: &str) -> BTreeSet<String> {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -208,8 +208,8 @@ fn named_keys(input: &str) -> BTreeSet<String> {
     keys
 }
 
-/// Returns the line that a reply must have. A key alone (`TIER:`) asks for any value of it. Where nothing is expected, a reply with
-/// the key that its input asks for is one.
+/// Returns the line that a reply must have. A key alone (`TIER:`) stands for any value of it. Without `expects`, it is a line with
+/// the key that the input asks for.
 pub(crate) fn expected_line(
     record: &Record<'_>,
     required: &mut BTreeSet<String>,
@@ -265,11 +265,11 @@ pub(crate) fn expected_line(
     None
 }
 
-/// The key that says how a step went; it is a verdict and is handed on to nobody.
+/// The key with the verdict of a step; it is not handed on.
 pub(crate) const STATUS: &str = "status";
 
-/// Returns the keys that a step's input asks for in the reply, as templates name them. A reply begins behind words such as
-/// `Reply with:`; before them `KEY: {{key}}` tells the agent something.
+/// Returns the keys that a step's input asks for in the reply, as templates name them. A reply begins after words such as
+/// `Reply with:`; before them `KEY: {{key}}` informs the agent.
 fn requested_keys(input: &str) -> Vec<String> {
     let mut keys = Vec::new();
     let mut in_reply = false;
@@ -321,7 +321,7 @@ pub(crate) fn key_of(line: &str) -> Option<String> {
     shouted.then(|| key.to_ascii_lowercase())
 }
 
-/// Which steps write and read each key.
+/// The steps that write and read each key.
 pub(crate) struct KeyUse {
     /// The keys that each step asks its agent for.
     pub(crate) said: Vec<BTreeSet<String>>,
@@ -358,8 +358,8 @@ impl KeyUse {
             uses.read.extend(bare.map(|slot| names::key(&slot.to_ascii_lowercase())));
             uses.read.extend(line_key("condition"));
         }
-        // Every reply may say any key there: a key that is read comes from the steps whose input names it, or that pass it on. It does
-        // not if the run, its context or a loop fills it in.
+        // In antfarm every reply may set any key: a key that is read is from the steps whose input names it, or that pass it on, unless the
+        // run, its context or a loop fills it in.
         let has_loop = steps.steps.iter().any(|step| step.record.has("loop"));
         let any_loop = LoopSlots { gate: "", verify: Some(""), is_inside: true };
         let is_given = |key: &str| {
@@ -389,7 +389,7 @@ impl KeyUse {
         self.writers.get(key).map(Vec::as_slice).unwrap_or_default()
     }
 
-    /// Returns the step before this one that hands on a list, and its key: `stories` is behind `STORIES_JSON:` or `STORIES:`.
+    /// Returns the step before this one that hands on a list, and its key: `stories` is found as `STORIES_JSON:` or `STORIES:`.
     pub(crate) fn list_before(&self, name: &str, index: usize) -> Option<(Option<usize>, String)> {
         let name = name.to_ascii_lowercase();
         [format!("{name}_json"), name].into_iter().map(|key| names::key(&key)).find_map(|key| {

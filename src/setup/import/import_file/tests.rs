@@ -1,4 +1,4 @@
-//! What files of each system become, and what is said of files that are none.
+//! The results for files of each system, and the reports about files of no known system.
 
 use std::fmt::Write;
 
@@ -211,7 +211,7 @@ fn only_lost_ways_count_as_lost() {
     assert_eq!(lost(graph), ["graph.$START.other", "graph.a._"]);
 }
 
-/// Counts of the same name mean other things in each system.
+/// Counts of the same name have different meanings in each system.
 #[test]
 fn retries_are_counted_as_the_source_counts_them() {
     let cases = [
@@ -253,7 +253,7 @@ fn retries_are_counted_as_the_source_counts_them() {
     }
 }
 
-/// What looks for work is not what does it.
+/// The model that polls for work is not the model that does it.
 #[test]
 fn the_model_of_antfarm_is_that_of_the_work() {
     let text = text_of(
@@ -278,7 +278,7 @@ fn a_key_alone_is_expected_with_any_value() {
     let any = |key: &str| Some(format!("signal: {{expects: \"{key}:\", missing: failed}}"));
     assert_eq!(signal("expects: 'TIER:'"), any("TIER"));
     assert_eq!(signal("expects: 'STATUS:'"), any("STATUS"));
-    // Without `expects`, what the input asks for is expected.
+    // Without `expects`, the keys that the input asks for are expected.
     assert_eq!(signal("input: \"Reply with:\\nTIER: x\\nSTATUS: done\""), any("STATUS"));
     assert_eq!(signal("input: \"If it works, output: DEPLOY: ok\""), any("DEPLOY"));
     assert_eq!(signal("input: Do it"), None);
@@ -329,7 +329,7 @@ fn a_loop_of_one_role_does_not_begin_anew() {
     assert!(text.contains(reentry), "{text}");
 }
 
-/// A fork only sends back, so where its errors lead stands before it.
+/// A fork only sends back, so the gate that its errors lead to is before it.
 #[test]
 fn errors_of_a_parallel_step_lead_to_a_later_step() {
     let steps = |first: &str| {
@@ -407,7 +407,7 @@ hops:
         "when: (tags.includes(\"auth\") || tags.includes(\"it's\"))\n",
         "when: (!(metadata.priority === \"low\") && gateHistory.some(visit => visit.gate === \"test\" && visit.outcome === \"complete\"))\n",
         "        routes:\n          needs_review: $previous\n",
-        // What it waits for through others needs no edge of its own.
+        // A hop needs no edge to what it waits for through others.
         "converted hops.urgent.dependsOn",
         "lost      hops.odd.condition",
     ] {
@@ -523,7 +523,7 @@ fn deep_nesting_ends_with_a_fault() {
     assert!(import("x.yml", schema.as_bytes(), None, None).is_err());
 }
 
-/// The examples of the guide are what the program does.
+/// The examples of the guide are real results of the program.
 #[test]
 fn the_examples_of_the_documentation_hold() {
     let text = include_str!("../../../../docs/guides/importing.md");

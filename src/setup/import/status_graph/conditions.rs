@@ -8,10 +8,10 @@ use crate::domain::FieldFate::{Converted, Lost};
 use crate::setup::import::names;
 use crate::setup::import::record::{FieldPlace, Record};
 
-/// Where an expression counts visits.
+/// The part of an expression that counts visits.
 pub(crate) const VISITS: &str = "gateHistory.filter";
 
-/// The conditions of a file, and by role the gates that its roles become.
+/// The conditions of a file, and the gate of each role.
 pub(crate) struct EdgeConditions<'a> {
     named: HashMap<&'a str, String>,
     gates: HashMap<&'a str, &'a str>,
@@ -28,7 +28,7 @@ impl<'a> EdgeConditions<'a> {
         Self { named, gates }
     }
 
-    /// Returns the expression of a condition behind a role; one that cannot be expressed is reported as lost.
+    /// Returns the expression of a condition after a role; one that cannot be expressed is reported as lost.
     pub(crate) fn expression(
         &self,
         condition: &str,
@@ -81,7 +81,7 @@ impl<'a> EdgeConditions<'a> {
     }
 }
 
-/// Returns the text with what stands in brackets blanked out.
+/// Returns the text with the contents of brackets blanked out.
 fn outside_brackets(text: &str) -> String {
     let mut depth = 0;
     let blank = |c: char| {

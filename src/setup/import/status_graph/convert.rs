@@ -110,7 +110,7 @@ fn build(
     limit_loops(draft, report);
 }
 
-/// The entry prompt comes before the procedure, and only the first time.
+/// Puts the entry prompt before the procedure, for the first visit only.
 fn prepend_opening(gate: &mut GateDraft, opening: &str) {
     let procedure = gate.brief.instructions.take();
     gate.brief.instructions = Some(match &procedure {
@@ -121,7 +121,7 @@ fn prepend_opening(gate: &mut GateDraft, opening: &str) {
     gate.brief.reentry = Some(json!({"instructions": again}));
 }
 
-/// A role is told the same whenever it works: what a brief for a later visit lacks would be generated.
+/// Repeats the texts of a role in its later visits: texts missing in the brief for a later visit would be generated.
 fn keep_texts(gate: &mut GateDraft) {
     let BriefDraft { role, expectations, tips, reentry, .. } = &mut gate.brief;
     let again = reentry.take().unwrap_or_default();
@@ -162,7 +162,7 @@ impl<'n> RoleGateBuilder<'_, 'n> {
         let has_conditions = edges.iter().any(|edge| edge.when.is_some());
         let Some(outputs) = read_outputs(record, has_conditions) else { return gate };
         match (edges, outputs) {
-            // `_` is how the schema itself says that there is one way out.
+            // In the schema, `_` means that there is a single exit.
             ([only], RoleOutputs::Each(variants))
                 if only.status == "_" && variants.iter().all(|own| own.status == "_") =>
             {
@@ -170,7 +170,7 @@ impl<'n> RoleGateBuilder<'_, 'n> {
                 self.single_route(&mut gate, only, RoleOutputs::One(shape.unwrap_or_default()));
             }
             ([only], RoleOutputs::Each(variants)) if only.status == "_" => {
-                // Every status leads the same way.
+                // All statuses lead the same way.
                 let edge = |variant: &StatusVariant<'_>| GraphEdge {
                     status: variant.status.clone(),
                     ..only.clone()
@@ -187,7 +187,7 @@ impl<'n> RoleGateBuilder<'_, 'n> {
         gate
     }
 
-    /// Returns the gates that ask for the conditions of a role's edges, one after the other, as the list has them.
+    /// Returns the gates for the conditions of a role's edges, one after the other, in the order of the list.
     fn conditions(
         &mut self,
         gate: &mut GateDraft,
@@ -223,7 +223,7 @@ impl<'n> RoleGateBuilder<'_, 'n> {
         list
     }
 
-    /// One way out, without a name.
+    /// Converts a single exit without a name.
     fn single_route(
         &mut self,
         gate: &mut GateDraft,
@@ -238,7 +238,7 @@ impl<'n> RoleGateBuilder<'_, 'n> {
         gate.route("complete", route);
     }
 
-    /// A decision for each status.
+    /// Converts each status to a decision.
     fn decisions(
         &mut self,
         gate: &mut GateDraft,
@@ -283,7 +283,7 @@ impl<'n> RoleGateBuilder<'_, 'n> {
         gate.outputs = (!shapes.is_empty()).then(|| json!({"oneOf": shapes}));
     }
 
-    /// Returns the variants, each of which must have an edge, as each edge must have a variant.
+    /// Returns the variants. Reports a variant without an edge, and an edge without a variant.
     fn variants(
         &self,
         edges: &[GraphEdge<'n>],
@@ -320,7 +320,7 @@ impl<'n> RoleGateBuilder<'_, 'n> {
         variants
     }
 
-    /// Some statuses are outcomes that every gate has: a failure, and a task that cannot go on. Returns whether this is one.
+    /// Converts a status that is an outcome of every gate: a failure, or a task that cannot go on. Returns true if this is one.
     fn use_built_in_outcome(
         &mut self,
         gate: &mut GateDraft,
@@ -413,13 +413,13 @@ impl<'n> RoleGateBuilder<'_, 'n> {
     }
 }
 
-/// A reply without a status that is known cannot go on there either.
+/// Returns the signal of a status in the reply. A reply without a known status is `blocked`: it cannot go on in the source either.
 fn reply_signal() -> Value {
     json!({"status": true, "missing": "blocked"})
 }
 
 impl GateDraft {
-    /// Sets what the only exit hands on; fields are read from the reply.
+    /// Sets the outputs of the only exit; fields are read from the reply.
     fn set_only_exit(&mut self, outputs: RoleOutputs<'_>) {
         if let RoleOutputs::One(shape) | RoleOutputs::Open(shape) = outputs {
             self.outputs = Some(Value::Object(shape));

@@ -1,4 +1,4 @@
-//! The roles and the graph as they are written: which status of which role leads where, and the order in which the gates stand.
+//! The roles and the graph as they are written: the route for each status of each role, and the order of the gates.
 
 use std::collections::HashMap;
 
@@ -10,15 +10,15 @@ use crate::setup::import::record::{FieldPlace, FieldTable, Record};
 
 /// A role of the file.
 pub(crate) struct GraphRole<'n> {
-    /// Its name there.
+    /// The name of the role in the file.
     pub(crate) foreign: String,
-    /// Its name here, as a gate and as a role.
+    /// The name of the role here, as a gate and as a role.
     pub(crate) gate: String,
     pub(crate) place: FieldPlace<'n>,
     pub(crate) record: Record<'n>,
 }
 
-/// Where one status of a role leads.
+/// The route for one status of a role.
 #[derive(Clone)]
 pub(crate) struct GraphEdge<'n> {
     pub(crate) status: String,
@@ -62,11 +62,11 @@ pub(crate) fn read_roles<'n>(top: &Record<'n>) -> Vec<GraphRole<'n>> {
 pub(crate) struct RoleGraph<'n> {
     /// The role that begins.
     pub(crate) entry: usize,
-    /// What it is told.
+    /// The prompt of that role.
     pub(crate) opening: Option<(String, FieldPlace<'n>)>,
     /// The edges of each role, by its place in the file.
     pub(crate) edges: Vec<Vec<GraphEdge<'n>>>,
-    /// The roles that a task can come to, earlier ones first.
+    /// The roles that a task can reach, earlier ones first.
     pub(crate) order: Vec<usize>,
 }
 
@@ -114,7 +114,7 @@ impl<'n> RoleGraph<'n> {
     }
 }
 
-/// Where a new task begins; where a finished one is reopened is not the workflow's to say here.
+/// Returns the entry of a new task. The workflow here cannot say where a finished task is reopened.
 fn entry_of<'n>(
     start: Vec<GraphEdge<'n>>,
     graph: &FieldPlace<'n>,
@@ -168,7 +168,7 @@ fn read_edges<'n>(
     }
     let entries = graph.entries(from, "a mapping of statuses and where they lead").into_iter();
     let edge = |(name, place, node): (&str, FieldPlace<'n>, &'n Node<'static>)| {
-        // The short form is the role itself.
+        // The short form is the name of the role.
         let (to, prompt) = if let Some(role) = node.as_str() {
             let span = node.span.clone();
             (target(role, &FieldPlace { span, ..place.clone() }, roles)?, None)
@@ -180,7 +180,7 @@ fn read_edges<'n>(
     entries.filter_map(edge).collect()
 }
 
-/// Returns where an edge leads, and its prompt.
+/// Returns the target of an edge, and its prompt.
 fn edge_target<'n>(
     record: &Record<'n>,
     place: &FieldPlace<'n>,
@@ -215,7 +215,7 @@ fn unknown(role: &str, place: &FieldPlace<'_>, roles: &HashMap<&str, usize>) {
     place.unknown(("role", role), roles.keys().copied(), "define it under `roles`");
 }
 
-/// Returns the roles in an order in which edges lead down the list, as far as they are no loops.
+/// Returns the roles in an order in which edges lead down the list, except for loops.
 fn order(entry: usize, edges: &[Vec<GraphEdge<'_>>]) -> Vec<usize> {
     let mut seen = vec![false; edges.len()];
     let mut finished = Vec::new();

@@ -7,8 +7,8 @@ use crate::domain::listed;
 use crate::setup::import::record::ImportReport;
 use crate::setup::import::workflow_draft::{RouteDraft, WorkflowDraft};
 
-/// Loops have no limit there. Here those have one in which a status that leads back rejects the work, unless progress leads to the
-/// same gate: the gate counts both alike.
+/// Limits loops, which have no limit in the source. A loop gets a limit if a status that leads back rejects the work, unless progress
+/// leads to the same gate: the gate counts both alike.
 pub(crate) fn limit_loops(draft: &mut WorkflowDraft, report: &ImportReport<'_>) {
     let (mut seen, mut rejecting) = (BTreeSet::new(), Vec::new());
     let (mut progress, mut endless) = (BTreeSet::new(), Vec::new());
@@ -19,7 +19,7 @@ pub(crate) fn limit_loops(draft: &mut WorkflowDraft, report: &ImportReport<'_>) 
             gate.routes.iter().partition(|(_, route)| is_back(&route));
         let is_judged = forward.into_iter().any(|(word, _)| is_approval(word));
         let mut targets: BTreeSet<_> = back.iter().map(|(_, route)| route.to.clone()).collect();
-        // A role that goes on by itself judges nobody's work.
+        // A role that leads back to itself judges no one's work.
         let mut words = back.iter().map(|(word, to)| (word, is_judged && to.to != gate.id));
         let fails_to = gate.on_failure.as_ref().filter(is_back).map(|route| route.to.clone());
         let is_counted = |when: &String| when.split(" || ").all(|part| part.contains(VISITS));
@@ -57,8 +57,8 @@ pub(crate) fn limit_loops(draft: &mut WorkflowDraft, report: &ImportReport<'_>) 
     }
 }
 
-/// Returns whether a status sends work back because it is not good enough: by its name, or because the gate approves otherwise and
-/// the name does not speak of progress.
+/// Returns true if a status sends work back because it is not good enough: by its name, or because the gate also approves and the
+/// name is not about progress.
 fn is_rejection(status: &str, is_judged: bool) -> bool {
     const PARTS: [&str; 13] = [
         "reject", "fail", "fix", "retry", "redo", "revis", "change", "invalid", "wrong", "error",
@@ -71,7 +71,7 @@ fn is_rejection(status: &str, is_judged: bool) -> bool {
     has(&PARTS) || is_judged && !has(&PROGRESS)
 }
 
-/// Returns whether a status says by its name that work is good enough.
+/// Returns true if the name of a status means that work is good enough.
 fn is_approval(status: &str) -> bool {
     const STARTS: [&str; 12] = [
         "ok", "approv", "accept", "pass", "lgtm", "done", "complete", "good", "valid", "clean",
@@ -81,7 +81,7 @@ fn is_approval(status: &str) -> bool {
     status.split('_').any(|word| STARTS.iter().any(|start| word.starts_with(start)))
 }
 
-/// How often a gate may be sent back to where it leads to itself: such a loop needs a limit of its own.
+/// The number of times that a gate may lead back to itself: such a loop needs a limit of its own.
 const SELF_LOOP_RETRIES: u64 = 3;
-/// How often a loop may be gone through in which nothing is rejected.
+/// The limit of a loop in which nothing is rejected.
 const ENDLESS: u64 = 100_000;

@@ -1,4 +1,4 @@
-//! status-graph: roles with a schema of what they hand on, and a graph that leads from a role's `$status` to the next role.
+//! status-graph: roles with a schema of their outputs, and a graph that leads from a role's `$status` to the next role.
 
 pub(crate) mod conditions;
 pub(crate) mod convert;

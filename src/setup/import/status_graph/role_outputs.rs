@@ -9,19 +9,19 @@ use crate::files::yaml::{MappingEntry, Node, NodeKind};
 use crate::setup::import::names;
 use crate::setup::import::record::{FieldPlace, Record};
 
-/// What a role hands on.
+/// The outputs of a role.
 pub(crate) enum RoleOutputs<'n> {
     /// The role has no schema.
     Undeclared,
     /// One schema for all.
     One(Map<String, Value>),
-    /// The same, with a `$status` of which the schema lists no values: those of the graph are all there are.
+    /// One schema for all, with a `$status` whose values the schema does not list: the values are those of the graph.
     Open(Map<String, Value>),
     /// One schema for each status.
     Each(Vec<StatusVariant<'n>>),
 }
 
-/// What is handed on with one status.
+/// The outputs with one status.
 #[derive(Clone)]
 pub(crate) struct StatusVariant<'n> {
     pub(crate) status: String,
@@ -41,7 +41,7 @@ pub(crate) fn declared_keys(record: &Record<'_>) -> BTreeSet<String> {
     entries.map(|entry| property(&entry.key.text)).collect()
 }
 
-/// Reads the schema of a role. A flat `status` is an older name of `$status`, unless conditions ask for it as any other key.
+/// Reads the schema of a role. A flat `status` is an older name of `$status`, unless conditions ask for it like any other key.
 pub(crate) fn read_outputs<'n>(
     record: &Record<'n>,
     has_conditions: bool,
@@ -81,7 +81,7 @@ pub(crate) fn read_outputs<'n>(
     Some(RoleOutputs::Each(variants))
 }
 
-/// One shape for all statuses.
+/// Returns outputs with one shape for all statuses.
 fn flat<'n>(place: &FieldPlace<'n>, schema: Map<String, Value>) -> RoleOutputs<'n> {
     let lists = ["$status", "status"].map(|name| (name, statuses(&schema, name)));
     if let Some((name, list)) = lists.into_iter().find(|(_, list)| !list.is_empty()) {
@@ -98,7 +98,7 @@ fn flat<'n>(place: &FieldPlace<'n>, schema: Map<String, Value>) -> RoleOutputs<'
     }
 }
 
-/// Returns a variant for each status, the status as its `$status`.
+/// Returns a variant for each status, which becomes its `$status`.
 fn each<'n>(
     schema: &Map<String, Value>,
     statuses: Vec<String>,
@@ -150,7 +150,7 @@ pub(crate) fn properties_of(schema: &Map<String, Value>) -> Map<String, Value> {
     schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default()
 }
 
-/// Returns what all variants share, with what one of them adds.
+/// Returns the common part of all variants, with the additions of one of them.
 fn merged(common: &Map<String, Value>, own: Map<String, Value>) -> Map<String, Value> {
     let mut merged = common.clone();
     for (key, value) in own {
@@ -174,7 +174,7 @@ fn statuses(schema: &Map<String, Value>, name: &str) -> Vec<String> {
     one.chain(listed).filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// The keywords that are copied; those with schemas inside are read.
+/// The keywords that are copied. Schemas inside them are read.
 const COPIED: [&str; 15] = [
     "type",
     "additionalProperties",
@@ -194,7 +194,7 @@ const COPIED: [&str; 15] = [
 ];
 /// The keywords that check nothing, and are not copied.
 const ANNOTATIONS: [&str; 4] = ["deprecated", "readOnly", "writeOnly", "contentMediaType"];
-/// How deep schemas may be.
+/// The deepest nesting of schemas.
 const DEEPEST: usize = 15;
 
 /// Returns a schema with the keywords that are understood; the others are reported as dropped.
@@ -210,7 +210,7 @@ pub(crate) fn read_schema(node: &Node<'_>, at: &FieldPlace<'_>, depth: usize) ->
                 let key = entry.key.text.as_ref();
                 let at = at.below(key, entry.key.span.clone());
                 let value = keyword(key, &entry.value, &at, depth)?;
-                // Only the top has variants; inside, a choice is a choice.
+                // Only the top has variants; below it, a choice stays a choice.
                 if depth > 0 && key == "oneOf" {
                     at.note(Converted, "`anyOf`");
                     return Some(("anyOf".to_owned(), value));
@@ -229,7 +229,7 @@ pub(crate) fn read_schema(node: &Node<'_>, at: &FieldPlace<'_>, depth: usize) ->
     }
 }
 
-/// Returns the name of a property as templates can say it.
+/// Returns the name of a property as templates can write it.
 fn property(name: &str) -> String {
     if name.starts_with('$') { name.to_owned() } else { names::key(name) }
 }

@@ -45,7 +45,7 @@ fn page(figures: &ProjectFigures) -> String {
     page
 }
 
-/// Returns a page, an element a line.
+/// Returns a page with one element per line.
 fn lines(page: &str) -> String {
     page.replace("><", ">\n<")
 }

@@ -20,7 +20,7 @@ fn of_template(template: Template) -> Rules {
     rules(&files.project, &files.org)
 }
 
-/// Returns a drawing, an element a line, without its table.
+/// Returns a drawing without its table, with one element per line.
 fn drawn(rules: &Rules, at: Option<&str>) -> String {
     let workflow = &rules.project.workflows[0];
     let at = at.map(|gate| gate.parse().unwrap());
