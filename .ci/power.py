@@ -59,7 +59,7 @@ PLAIN, DONE, EDITED, DONE_EDITED, INBOX, INBOX_DONE, NEXT, LAST = 0, 1, 2, 3, (4
 STREAM, STREAM_DONE = range(10, 15), range(15, 20)
 AT_REVIEW = (DONE, DONE_EDITED, *INBOX_DONE, *STREAM_DONE)
 
-POINTS = re.findall(r'^    "([\w.-]+)",$', open("src/system/crash_points.rs", encoding="utf-8").read().split("POINTS: &[&str] = &[")[1].split("];")[0], re.M)
+POINTS = re.findall(r'^    "([\w.-]+)",$', open("crates/system/src/crash_points.rs", encoding="utf-8").read().split("POINTS: &[&str] = &[")[1].split("];")[0], re.M)
 
 
 class Fault(Exception):

@@ -6,7 +6,8 @@
 //! the answer of the rules to an act that they do not allow. A *notice* is a message to a person or a program about an *event*.
 //!
 //! # Layers
-//! A folder imports only from folders below it; `tests/it/house/architecture.rs` proves that.
+//! A folder imports only from folders below it; `tests/it/house/architecture.rs` proves that. `domain` and `system` are crates of
+//! their own.
 //!
 //! | folder | contents |
 //! |---|---|
@@ -49,11 +50,13 @@
     reason = "nearly every module is private: the docs are for its developers"
 )]
 
+pub use aof_domain as domain;
+pub use aof_system as system;
+
 pub mod agents;
 mod board;
 pub mod cli;
 mod dispatch;
-pub mod domain;
 pub mod files;
 mod git;
 mod health;
@@ -63,6 +66,5 @@ pub mod project;
 pub mod rules;
 pub mod setup;
 pub mod storage;
-pub mod system;
 pub mod tasks;
 mod watch;

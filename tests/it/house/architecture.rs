@@ -63,6 +63,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("oxc_span", &["rules/condition"]),
     ("oxc_syntax", &["rules/condition"]),
     ("postcard", &["storage"]),
+    ("proptest", &["domain/workflow/shape/random.rs"]),
     ("pulldown_cmark", &["board/web"]),
     ("ratatui", &["board/tui"]),
     ("ring", &["rules/signing"]),
@@ -225,20 +226,41 @@ fn test_modules(path: &str, text: &str) -> Vec<String> {
         .collect()
 }
 
-pub(crate) fn sources() -> Vec<Source> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+fn crates() -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates");
+    let name = |entry: fs::DirEntry| entry.file_name().into_string().unwrap();
+    fs::read_dir(folder).unwrap().map(|entry| name(entry.unwrap())).collect()
+}
+
+/// Returns the files of Rust below a folder: their paths from there, behind the prefix, and their texts.
+fn files_below(root: &Path, prefix: &str) -> Vec<(String, String)> {
     let mut files = Vec::new();
-    let mut folders = vec![root.clone()];
+    let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
             let path = entry.path();
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|suffix| suffix == "rs") {
-                let name = path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
-                files.push((name, fs::read_to_string(path).unwrap()));
+                let name = path.strip_prefix(root).unwrap().to_str().unwrap();
+                files.push((format!("{prefix}{name}"), fs::read_to_string(&path).unwrap()));
             }
         }
+    }
+    files
+}
+
+/// Returns the files of `aof` and of its crates. A crate counts as a folder of its name: the layers hold for all alike.
+pub(crate) fn sources() -> Vec<Source> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = files_below(&root.join("src"), "");
+    for name in crates() {
+        let folder = root.join("crates").join(&name).join("src");
+        let inside = files_below(&folder, &format!("{name}/"));
+        files.extend(inside.into_iter().map(|(path, text)| {
+            let path = path.replace("/lib.rs", "/mod.rs");
+            (path, text.replace("crate::", &format!("crate::{name}::")))
+        }));
     }
     let tests: Vec<String> =
         files.iter().flat_map(|(path, text)| test_modules(path, text)).collect();
@@ -315,15 +337,21 @@ fn the_layers_hold() {
 
 #[test]
 fn every_dependency_has_a_home() {
-    let manifest =
-        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml")).unwrap();
-    let section = manifest.split("[dependencies]\n").nth(1).unwrap().split("\n[").next().unwrap();
-    let names =
-        section.lines().filter_map(|line| line.split(" =").next()).filter(|name| !name.is_empty());
-    let homeless: Vec<String> = names
-        .map(|name| name.replace('-', "_"))
-        .filter(|name| !name.starts_with('#') && !HOMES.iter().any(|(known, _)| known == name))
-        .collect();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let inner = crates().into_iter().map(|name| root.join("crates").join(name));
+    let mut homeless = Vec::new();
+    for folder in inner.chain([root.to_owned()]) {
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        let section = manifest.split("\n[dependencies]\n").nth(1).unwrap();
+        let lines = section.split("\n[").next().unwrap().lines();
+        let names = lines.filter_map(|line| line.split([' ', '.']).next());
+        homeless.extend(names.map(|name| name.replace('-', "_")).filter(|name| {
+            let is_ours =
+                name.strip_prefix("aof_").is_some_and(|own| crates().contains(&own.to_owned()));
+            let has_home = is_ours || HOMES.iter().any(|(known, _)| known == name);
+            !has_home && !name.is_empty() && !name.starts_with('#')
+        }));
+    }
     assert!(homeless.is_empty(), "no home for {homeless:?}");
 }
 

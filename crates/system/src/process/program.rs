@@ -136,7 +136,7 @@ impl ProcessGroup {
         started(self.pid).is_some_and(|started| started == self.started)
     }
 
-    /// Ends the group as [`ProcessLimits`](crate::system::process::ProcessLimits) describes, and returns whether its leader is
+    /// Ends the group as [`ProcessLimits`](crate::process::ProcessLimits) describes, and returns whether its leader is
     /// gone.
     pub fn end(&self, grace: Duration) -> bool {
         let Some(leader) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else {

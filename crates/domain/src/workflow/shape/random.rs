@@ -12,7 +12,7 @@ use super::{About, Count, Interval, List, ObjectFields, Others, Shape, ShapeKind
 const NAMES: [&str; 4] = ["a", "b", "pr_url", "c-d"];
 const TEXTS: [&str; 6] = ["", "a", "ab", "héé", "`x`\n{{a}}", "long enough"];
 
-pub(crate) fn values() -> impl Strategy<Value = Value> {
+pub fn values() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::from),
@@ -103,7 +103,7 @@ fn kinds(
     )
 }
 
-pub(crate) fn shapes() -> BoxedStrategy<Shape> {
+pub fn shapes() -> BoxedStrategy<Shape> {
     let leaf = (about(), kinds(Just(Shape::default())), vec(values(), 0..3))
         .prop_map(|(about, kinds, values)| Shape { about, kinds, values, any_of: Vec::new() });
     leaf.prop_recursive(3, 16, 3, |inner| {
@@ -120,7 +120,7 @@ pub(crate) fn shapes() -> BoxedStrategy<Shape> {
 }
 
 /// Random shapes of outputs as a whole: objects.
-pub(crate) fn objects() -> impl Strategy<Value = Shape> {
+pub fn objects() -> impl Strategy<Value = Shape> {
     (shapes(), fields(shapes())).prop_map(|(shape, fields)| Shape {
         kinds: vec![ShapeKind::Object(fields)],
         values: Vec::new(),

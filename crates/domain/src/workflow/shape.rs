@@ -7,10 +7,10 @@ use serde::Serialize;
 use serde_json::{Number, Value};
 
 /// The greatest depth of nested shapes.
-pub(crate) const DEPTH_LIMIT: usize = 16;
+pub const DEPTH_LIMIT: usize = 16;
 
 /// The largest number of nodes in the declaration of a gate's outputs.
-pub(crate) const NODE_LIMIT: usize = 2_000;
+pub const NODE_LIMIT: usize = 2_000;
 
 /// The shape of a value. Every part must hold; an empty part demands nothing.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
@@ -210,11 +210,11 @@ impl Outputs {
     }
 }
 
-#[cfg(test)]
-pub(crate) mod random;
+#[cfg(any(test, feature = "random"))]
+pub mod random;
 
 /// Returns the exact order of two numbers.
-pub(crate) fn compare(left: &Number, right: &Number) -> Ordering {
+pub fn compare(left: &Number, right: &Number) -> Ordering {
     match (left.as_i128(), right.as_i128()) {
         (Some(left), Some(right)) => left.cmp(&right),
         (Some(left), None) => with_float(left, right),
@@ -224,12 +224,12 @@ pub(crate) fn compare(left: &Number, right: &Number) -> Ordering {
 }
 
 /// Returns whether the number has no fraction.
-pub(crate) fn is_whole(number: &Number) -> bool {
+pub fn is_whole(number: &Number) -> bool {
     number.as_i128().is_some() || float(number).fract() == 0.0
 }
 
 /// Returns whether two values are equal, regardless of the form of their numbers and the order of their keys.
-pub(crate) fn same(left: &Value, right: &Value) -> bool {
+pub fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => compare(left, right).is_eq(),
         (Value::Array(left), Value::Array(right)) => {

@@ -3,26 +3,26 @@
 //! No I/O, no clock, no serde of foreign shapes: `files` turns bytes into these values and back. Every value that can be
 //! wrong is parsed once, at the edge, into a type that cannot be.
 
-pub(crate) mod acceptance;
+pub mod acceptance;
 mod completion;
 pub(crate) mod event;
-pub(crate) mod histogram;
+pub mod histogram;
 pub(crate) mod id;
 pub(crate) mod outcome;
 pub(crate) mod period;
 mod plan;
-pub(crate) mod project;
-pub(crate) mod ssh;
+pub mod project;
+pub mod ssh;
 pub(crate) mod task;
-pub(crate) mod words;
-pub(crate) mod workflow;
+pub mod words;
+pub mod workflow;
 
-pub(crate) use completion::SUSPEND;
+pub use completion::SUSPEND;
 pub use completion::{
     BODY_LIMIT, CheckResults, ChecklistCount, Completion, CompletionContent, Facts, ReplyFields,
     Stamp, TestCount,
 };
-pub(crate) use event::ChangeEvents;
+pub use event::ChangeEvents;
 pub use event::{
     Cause, ConditionTrouble, Event, EventKind, EventTask, Level, NoticeReader, Occurrence,
     TroubleAction,
@@ -44,7 +44,7 @@ pub use task::{
     Routing, Task, Visit, Work,
 };
 pub use words::{Severity, Unknown, did_you_mean, listed, nearest};
-pub(crate) use words::{composed, counted, distinct, is_combining_mark, without_accents};
+pub use words::{composed, counted, distinct, is_combining_mark, without_accents};
 pub use workflow::definition::{
     ContextRules, FieldFate, ImportRemark, RejectionStrategy, Repeat, Workflow,
 };

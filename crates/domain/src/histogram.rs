@@ -60,7 +60,7 @@ impl Histogram {
     }
 
     /// Returns each upper bound with the number of values up to it; the last class has no bound.
-    pub(crate) fn classes(&self) -> impl Iterator<Item = (Option<f64>, u64)> {
+    pub fn classes(&self) -> impl Iterator<Item = (Option<f64>, u64)> {
         let bounds = self.bounds.iter().copied().map(Some).chain([None]);
         bounds.zip(self.counts.iter().scan(0, |sum, count| {
             *sum += count;

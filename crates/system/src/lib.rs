@@ -1,7 +1,7 @@
 //! The operating system: syncs, child processes, signals, memory. Knows nothing of tasks.
 
 pub mod crash_points;
-pub(crate) mod disk;
+pub mod disk;
 pub mod process;
-pub(crate) mod serving;
-pub(crate) mod terminal;
+pub mod serving;
+pub mod terminal;

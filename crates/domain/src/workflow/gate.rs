@@ -5,10 +5,8 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
-use crate::domain::words::words;
-use crate::domain::{
-    ForEach, GateId, GateRun, IdFault, Map, Outcome, Outputs, Period, RoleId, distinct,
-};
+use crate::words::words;
+use crate::{ForEach, GateId, GateRun, IdFault, Map, Outcome, Outputs, Period, RoleId, distinct};
 
 /// One stage (spec 1, 1.1).
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -413,7 +411,7 @@ pub enum Mark {
 }
 
 /// Names that a tag cannot have: their content is quoted, or is a promise that every agent makes.
-pub(crate) const NO_TAGS: &[&str] = &["promise", "code", "pre", "blockquote"];
+pub const NO_TAGS: &[&str] = &["promise", "code", "pre", "blockquote"];
 
 /// The ways out of a gate. An outcome without a route follows its defaults.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]

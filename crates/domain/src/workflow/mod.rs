@@ -1,7 +1,7 @@
 //! A workflow: gates, routes, forks. Definitions only.
 
-pub(crate) mod definition;
+pub mod definition;
 pub(crate) mod for_each;
-pub(crate) mod gate;
+pub mod gate;
 pub(crate) mod run;
-pub(crate) mod shape;
+pub mod shape;

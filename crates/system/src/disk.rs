@@ -15,7 +15,7 @@ const SIDE_BY_SIDE: usize = 8;
 const STACK: usize = 64 * 1024;
 
 /// The name prefix of temporary files in folders that people see. A kill may leave them, and the next command removes them.
-pub(crate) const TEMPORARY: &str = ".aof-tmp";
+pub const TEMPORARY: &str = ".aof-tmp";
 
 /// The part of a file or a folder to sync.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl Unsynced {
 }
 
 /// Starts writing a file back to the disk, so that a later sync is fast. This is only advice; the sync reports errors.
-pub(crate) fn start(file: &File) {
+pub fn start(file: &File) {
     #[cfg(target_os = "linux")]
     let _ = rustix::fs::fadvise(file, 0, None, rustix::fs::Advice::DontNeed);
     #[cfg(not(target_os = "linux"))]
@@ -81,7 +81,7 @@ pub(crate) fn start(file: &File) {
 }
 
 /// Syncs these files; returns when all are done. Fails with the first error.
-pub(crate) fn sync(files: Vec<Unsynced>) -> Result<(), NotSynced> {
+pub fn sync(files: Vec<Unsynced>) -> Result<(), NotSynced> {
     let (ahead, files): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| file.is_ahead);
     for file in ahead {
         file.sync()?;

@@ -112,7 +112,7 @@ pub struct Facts {
 }
 
 /// The status, among outputs, of an agent that cannot go on: the agent is blocked.
-pub(crate) const SUSPEND: &str = "$SUSPEND";
+pub const SUSPEND: &str = "$SUSPEND";
 
 /// The fields of a reply besides those of a completion: the frontmatter of its text, or the rest of an object.
 #[derive(Debug, Clone, PartialEq, Default)]

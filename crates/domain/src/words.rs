@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use unicode_normalization::UnicodeNormalization;
-pub(crate) use unicode_normalization::char::is_combining_mark;
+pub use unicode_normalization::char::is_combining_mark;
 
 /// A word that is not in its set; `known` lists the words that are.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -15,6 +15,7 @@ pub struct Unknown {
     pub known: Vec<&'static str>,
 }
 
+#[macro_export]
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident, $kind:literal, { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
         $(#[$doc])*
@@ -38,12 +39,12 @@ macro_rules! words {
         }
 
         impl std::str::FromStr for $name {
-            type Err = $crate::domain::Unknown;
+            type Err = $crate::Unknown;
 
-            fn from_str(text: &str) -> Result<Self, $crate::domain::Unknown> {
+            fn from_str(text: &str) -> Result<Self, $crate::Unknown> {
                 match text {
                     $($word => Ok(Self::$variant),)+
-                    _ => Err($crate::domain::Unknown { kind: $kind, text: text.to_owned(), known: vec![$($word),+] }),
+                    _ => Err($crate::Unknown { kind: $kind, text: text.to_owned(), known: vec![$($word),+] }),
                 }
             }
         }
@@ -68,9 +69,10 @@ macro_rules! words {
         }
     };
 }
-pub(crate) use words;
+pub use words;
 
 /// Serializes types as the text that they display as.
+#[macro_export]
 macro_rules! serialize_as_text {
     ($($name:ty),+) => {
         $(impl serde::Serialize for $name {
@@ -108,12 +110,12 @@ pub fn nearest<'a>(text: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 }
 
 /// Returns the text with each letter and its accents as one character if that exists: a Mac writes `é` as two.
-pub(crate) fn composed(text: &str) -> Cow<'_, str> {
+pub fn composed(text: &str) -> Cow<'_, str> {
     if text.is_ascii() { text.into() } else { text.nfc().collect() }
 }
 
 /// Returns the text without the accents of its letters.
-pub(crate) fn without_accents(text: &str) -> String {
+pub fn without_accents(text: &str) -> String {
     text.nfd().filter(|c| !matches!(c, '\u{300}'..='\u{36f}')).nfc().collect()
 }
 
@@ -132,7 +134,7 @@ pub fn listed<T: std::fmt::Display>(words: impl IntoIterator<Item = T>) -> Strin
 }
 
 /// Returns the items in their order, each once.
-pub(crate) fn distinct<T: PartialEq + Clone>(
+pub fn distinct<T: PartialEq + Clone>(
     items: impl IntoIterator<Item = T>,
 ) -> impl Iterator<Item = T> {
     let mut seen = Vec::new();
@@ -146,7 +148,7 @@ pub(crate) fn distinct<T: PartialEq + Clone>(
 }
 
 /// Returns a number with its noun: `1 task`, `3 tasks`.
-pub(crate) fn counted<N: Copy + std::fmt::Display + PartialEq + From<u8>>(
+pub fn counted<N: Copy + std::fmt::Display + PartialEq + From<u8>>(
     number: N,
     noun: &str,
 ) -> String {

@@ -382,7 +382,7 @@ impl Event {
 }
 
 /// The events of one change of a task or of the rules.
-pub(crate) struct ChangeEvents {
+pub struct ChangeEvents {
     /// Identifies the change.
     pub mark: String,
     /// The time of events that record none themselves.
@@ -399,7 +399,7 @@ pub(crate) struct ChangeEvents {
 
 impl ChangeEvents {
     /// Returns one of the events with its time and its subject.
-    pub(crate) fn occurrence(&self, event: &Event) -> Occurrence {
+    pub fn occurrence(&self, event: &Event) -> Occurrence {
         Occurrence {
             at: event.moment().unwrap_or(self.at),
             project: self.project.clone(),
@@ -415,7 +415,7 @@ impl ChangeEvents {
 
 #[cfg(test)]
 mod tests {
-    use crate::domain::EventId;
+    use crate::EventId;
 
     #[test]
     fn what_is_no_id_is_none() {

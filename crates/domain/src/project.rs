@@ -153,10 +153,10 @@ impl fmt::Display for Channel {
 }
 
 /// The number of ids that a message names.
-pub(crate) const FEW: usize = 5;
+pub const FEW: usize = 5;
 
 /// Joins the first few ids, with `...` if there are more.
-pub(crate) fn some(ids: &[&str]) -> String {
+pub fn some(ids: &[&str]) -> String {
     let mut names = ids[..ids.len().min(FEW)].to_vec();
     if ids.len() > FEW {
         names.push("...");

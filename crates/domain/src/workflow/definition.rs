@@ -4,8 +4,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::gate::{Branch, Duty, Exhausted, Gate};
-use crate::domain::words::words;
-use crate::domain::{GateId, Map, Outcome, Period, RoleId, RunLimits, WorkflowName};
+use crate::words::words;
+use crate::{GateId, Map, Outcome, Period, RoleId, RunLimits, WorkflowName};
 
 /// An ordered list of gates (spec 1, 1.2 and appendix A). All of it serializes, to compare two versions; `Rules` defines the part
 /// that its hash covers.

@@ -1,14 +1,14 @@
 //! The keys that a person trusts, whatever the repository says: the content of an `allowed_signers` file of OpenSSH.
 
-use crate::domain::{AgentId, PublicKey, Timestamp};
+use crate::{AgentId, PublicKey, Timestamp};
 
 /// All trusted keys.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct TrustedKeys(pub Vec<TrustedKey>);
+pub struct TrustedKeys(pub Vec<TrustedKey>);
 
 /// A key, and the uses that it is trusted for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct TrustedKey {
+pub struct TrustedKey {
     /// The owners: names, and patterns with `*` and `?`. A pattern that begins with `!` excludes the names that match it.
     pub principals: Vec<String>,
     /// The namespaces that it may sign in; `None` means all.
@@ -21,13 +21,7 @@ pub(crate) struct TrustedKey {
 
 impl TrustedKeys {
     /// Returns whether the key belonged to that agent at that time, for signatures in that namespace.
-    pub(crate) fn trusts(
-        &self,
-        key: &PublicKey,
-        agent: &AgentId,
-        namespace: &str,
-        at: Timestamp,
-    ) -> bool {
+    pub fn trusts(&self, key: &PublicKey, agent: &AgentId, namespace: &str, at: Timestamp) -> bool {
         self.0.iter().any(|line| {
             line.key.as_ref() == Some(key)
                 && line.is_for(namespace, at)
@@ -36,7 +30,7 @@ impl TrustedKeys {
     }
 
     /// Returns whether a key that was valid then names the agent: an agent with a key must sign. A pattern names no agent.
-    pub(crate) fn names(&self, agent: &AgentId, namespace: &str, at: Timestamp) -> bool {
+    pub fn names(&self, agent: &AgentId, namespace: &str, at: Timestamp) -> bool {
         let named =
             |line: &TrustedKey| line.principals.iter().any(|principal| principal == agent.as_str());
         self.0.iter().any(|line| line.key.is_some() && line.is_for(namespace, at) && named(line))

@@ -13,7 +13,7 @@ const NICER: i32 = 10;
 
 /// Makes this process return memory soon. By default, the allocator keeps it for a second or more, and the threads of a server are
 /// idle for long. Restarts the program in its place for that, unless the delay is already set.
-pub(crate) fn give_back_memory() {
+pub fn give_back_memory() {
     if env::var_os(DELAY).is_some() {
         return;
     }
@@ -29,7 +29,7 @@ pub(crate) fn give_back_memory() {
 
 /// Lowers the priority of this thread, and of those that it starts, on Linux. Does nothing on other systems, since it would lower
 /// the priority of the whole process there.
-pub(crate) fn work_in_background() {
+pub fn work_in_background() {
     if !cfg!(target_os = "linux") {
         return;
     }

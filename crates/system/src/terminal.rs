@@ -13,7 +13,7 @@ use std::sync::{Arc, LazyLock};
 use std::thread;
 
 /// Returns the word quoted, so that a shell reads it as one.
-pub(crate) fn quoted(word: &str) -> Cow<'_, str> {
+pub fn quoted(word: &str) -> Cow<'_, str> {
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+,@%:=".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {
         return Cow::Borrowed(word);
@@ -41,12 +41,12 @@ fn escaped(c: char) -> String {
 }
 
 /// Returns several words, each quoted.
-pub(crate) fn all_quoted<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
+pub fn all_quoted<'w>(words: impl IntoIterator<Item = &'w str>) -> String {
     words.into_iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
 /// Reads a line that the terminal does not show.
-pub(crate) fn hidden_line() -> io::Result<String> {
+pub fn hidden_line() -> io::Result<String> {
     let before = tcgetattr(stdin())?;
     let mut hidden = before.clone();
     hidden.local_modes.remove(LocalModes::ECHO);
@@ -65,12 +65,12 @@ static STOPPED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// Returns whether the process was asked to end. Always `false` unless the process listens for
 /// that.
-pub(crate) fn is_stopped() -> bool {
+pub fn is_stopped() -> bool {
     STOPPED.load(Ordering::Relaxed)
 }
 
 /// Calls `stop` at the first SIGINT or SIGTERM; a second one ends the process at once.
-pub(crate) fn on_stop(stop: impl Fn() + Send + 'static) -> io::Result<()> {
+pub fn on_stop(stop: impl Fn() + Send + 'static) -> io::Result<()> {
     let asked = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         // In this order: the flag is not set yet when the first signal arrives.
@@ -88,7 +88,7 @@ pub(crate) fn on_stop(stop: impl Fn() + Send + 'static) -> io::Result<()> {
 }
 
 /// Sets the flag at each SIGINT, SIGTERM, SIGHUP (the terminal is gone) and SIGQUIT.
-pub(crate) fn set_on_stop(stop: &Arc<AtomicBool>) -> io::Result<()> {
+pub fn set_on_stop(stop: &Arc<AtomicBool>) -> io::Result<()> {
     for signal in [SIGINT, SIGTERM, SIGHUP, SIGQUIT] {
         flag::register(signal, Arc::clone(stop))?;
         flag::register(signal, Arc::clone(&STOPPED))?;
@@ -98,7 +98,7 @@ pub(crate) fn set_on_stop(stop: &Arc<AtomicBool>) -> io::Result<()> {
 
 /// The meaning of a signal for a program that has the whole screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ScreenSignal {
+pub enum ScreenSignal {
     /// The program must end.
     End,
     /// Ctrl-C or Ctrl-\ was pressed, for the reader of keys.
@@ -108,7 +108,7 @@ pub(crate) enum ScreenSignal {
 }
 
 /// Calls `tell` for each signal that concerns a program with the whole screen.
-pub(crate) fn on_screen_signals(tell: impl Fn(ScreenSignal) + Send + 'static) -> io::Result<()> {
+pub fn on_screen_signals(tell: impl Fn(ScreenSignal) + Send + 'static) -> io::Result<()> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCONT])?;
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for signal in signals.forever() {
@@ -123,12 +123,12 @@ pub(crate) fn on_screen_signals(tell: impl Fn(ScreenSignal) + Send + 'static) ->
 }
 
 /// Asks the process to end, as a signal would.
-pub(crate) fn ask_to_stop() {
+pub fn ask_to_stop() {
     STOPPED.store(true, Ordering::Relaxed);
 }
 
 /// Stops the process as Ctrl-Z does at a shell. Returns when the process continues.
-pub(crate) fn suspend() -> io::Result<()> {
+pub fn suspend() -> io::Result<()> {
     emulate_default_handler(SIGTSTP)
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::GateId;
+use crate::GateId;
 
 /// The list that a gate goes through: one visit for each item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

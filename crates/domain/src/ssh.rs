@@ -9,9 +9,9 @@ use base64::prelude::{BASE64_STANDARD, BASE64_STANDARD_NO_PAD, BASE64_URL_SAFE_N
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::domain::words::words;
+use crate::words::words;
 
-pub(crate) mod trusted_keys;
+pub mod trusted_keys;
 
 /// The reason why a text is not a key or not a signature.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -83,7 +83,7 @@ const RSA_BITS: std::ops::RangeInclusive<usize> = 2048..=8192;
 const LINE: &str = "write the line of its `.pub` file, as in `ssh-ed25519 AAAA.. ann@laptop`";
 /// The algorithm that a key signs by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum KeyAlgorithm {
+pub enum KeyAlgorithm {
     Ed25519,
     P256,
     P384,
@@ -117,13 +117,13 @@ impl KeyAlgorithm {
 pub struct PublicKey {
     blob: Vec<u8>,
     kind: &'static str,
-    pub(crate) algorithm: KeyAlgorithm,
+    pub algorithm: KeyAlgorithm,
     /// The point; for RSA the modulus, without leading zeros.
-    pub(crate) point: Vec<u8>,
+    pub point: Vec<u8>,
     /// For RSA the exponent.
-    pub(crate) exponent: Vec<u8>,
+    pub exponent: Vec<u8>,
     /// The application that a hardware token signs for, if the key is on one.
-    pub(crate) application: Option<Vec<u8>>,
+    pub application: Option<Vec<u8>>,
     comment: String,
 }
 
@@ -325,7 +325,7 @@ pub struct Passkey {
 impl Passkey {
     /// Returns whether the browser was asked to sign these bytes, by the page that it names. The JSON begins as the standard
     /// prescribes (section 5.8.1.1), which is what OpenSSH compares.
-    pub(crate) fn is_about(&self, bytes: &[u8]) -> bool {
+    pub fn is_about(&self, bytes: &[u8]) -> bool {
         let Self { origin, client_data } = self;
         let challenge = BASE64_URL_SAFE_NO_PAD.encode(bytes);
         let begin =

@@ -11,7 +11,7 @@ use super::{IdFault, Period};
 
 /// One test (spec 1, 2.1).
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct AcceptanceTest {
+pub struct AcceptanceTest {
     /// The state before the test; a text for people.
     pub given: Option<String>,
     pub when: TestAction,
@@ -22,7 +22,7 @@ pub(crate) struct AcceptanceTest {
 
 /// The action of a test.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum TestAction {
+pub enum TestAction {
     /// A text, which only people can carry out.
     Described(String),
     /// A request to a web server.
@@ -33,7 +33,7 @@ pub(crate) enum TestAction {
 
 /// A request; its path is appended to the base URL.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct TestRequest {
+pub struct TestRequest {
     pub method: Method,
     pub path: String,
     pub headers: Vec<(String, String)>,
@@ -55,14 +55,14 @@ words!(
 
 impl Method {
     /// Returns whether a request of this method has a body.
-    pub(crate) fn has_body(self) -> bool {
+    pub fn has_body(self) -> bool {
         matches!(self, Self::Post | Self::Put | Self::Patch)
     }
 }
 
 /// The expected result of a test.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Expected {
+pub struct Expected {
     pub status: Option<u32>,
     pub body_contains: Vec<String>,
     pub headers: Vec<(String, String)>,
@@ -73,10 +73,10 @@ pub(crate) struct Expected {
 
 impl AcceptanceTest {
     /// The time limit of a test that sets none.
-    pub(crate) const TIMEOUT: Period = Period::of_seconds(30);
+    pub const TIMEOUT: Period = Period::of_seconds(30);
 
     /// Returns the test's name in reports.
-    pub(crate) fn name(&self) -> String {
+    pub fn name(&self) -> String {
         match &self.given {
             Some(given) => format!("{}: {}", given.trim(), self.when),
             None => self.when.to_string(),
@@ -84,7 +84,7 @@ impl AcceptanceTest {
     }
 
     /// Returns the program and its arguments, if the test runs one.
-    pub(crate) fn command(&self) -> Option<&[String]> {
+    pub fn command(&self) -> Option<&[String]> {
         match &self.when {
             TestAction::Command(words) => Some(words),
             _ => None,
@@ -92,7 +92,7 @@ impl AcceptanceTest {
     }
 
     /// Returns the name and the expectations in one line.
-    pub(crate) fn summary(&self) -> String {
+    pub fn summary(&self) -> String {
         let note =
             if matches!(self.when, TestAction::Described(_)) { " (not runnable)" } else { "" };
         match self.then.to_string() {
@@ -130,7 +130,7 @@ impl fmt::Display for Expected {
 
 /// The result of one test.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct TestResult {
+pub struct TestResult {
     pub name: String,
     pub verdict: TestVerdict,
     pub took: Duration,
@@ -138,7 +138,7 @@ pub(crate) struct TestResult {
 
 /// The verdict of one test.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum TestVerdict {
+pub enum TestVerdict {
     Passed,
     /// Each expectation that was not met.
     Failed(Vec<String>),
@@ -148,7 +148,7 @@ pub(crate) enum TestVerdict {
 
 impl TestVerdict {
     /// Returns the word for JSON.
-    pub(crate) fn as_str(&self) -> &'static str {
+    pub fn as_str(&self) -> &'static str {
         match self {
             Self::Passed => "passed",
             Self::Failed(_) => "failed",
@@ -159,7 +159,7 @@ impl TestVerdict {
 
 /// A place in a JSON document: `$.items[0].name`, `$['a key']`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct JsonPath {
+pub struct JsonPath {
     text: String,
     steps: Vec<PathStep>,
 }
@@ -172,7 +172,7 @@ enum PathStep {
 
 impl JsonPath {
     /// Returns the value at the place.
-    pub(crate) fn find<'v>(&self, document: &'v Value) -> Option<&'v Value> {
+    pub fn find<'v>(&self, document: &'v Value) -> Option<&'v Value> {
         self.steps.iter().try_fold(document, |value, step| match step {
             PathStep::Key(key) => value.get(key),
             PathStep::Index(index) => value.get(*index),

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::domain::words::words;
-use crate::domain::{Outcome, Period, RetryDelay};
+use crate::words::words;
+use crate::{Outcome, Period, RetryDelay};
 
 words!(
     /// A program that aof knows how to start and to read.
