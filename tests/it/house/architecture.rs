@@ -111,7 +111,7 @@ const LONGEST: usize = 500;
 pub(crate) struct Source {
     /// Its path below `src/`.
     pub path: String,
-    text: String,
+    pub text: String,
     pub code: String,
 }
 

@@ -1,6 +1,7 @@
 //! The project itself: its modules, its tests, its own tasks.
 
 mod architecture;
+mod comments;
 mod folders;
 mod own_project;
 mod test_layout;

@@ -497,7 +497,9 @@ fn the_digest_is_that_of_the_file() {
     let printed = transcript.finish();
     assert_eq!(file, b"abc\n[3 bytes are left out here]\nghij");
     let written = printed.file.unwrap();
-    let bytes = Sha256::digest(&file);
-    assert_eq!(written.sha256, bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+    let hex = written.sha256;
+    let byte = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).unwrap();
+    assert_eq!((0..64).step_by(2).map(byte).collect::<Vec<u8>>(), Sha256::digest(&file).to_vec());
+    assert_eq!(hex, hex.to_lowercase());
     assert_eq!(printed.stdout, Kept { bytes: b"ij".to_vec(), lost: 8 });
 }
