@@ -80,8 +80,39 @@ const FORM: &str = "aof-completion: 1\n";
 /// Returns the text to sign for the entry at that index; `None` if no completion made it.
 pub fn to_sign(rules: &Rules, task: &Task, place: usize) -> Option<String> {
     let entry = task.history.get(place)?;
-    let (Ending::Completed(outcome), Some(agent), Some(stamp)) =
-        (&entry.outcome, &entry.agent, &entry.completion)
+    // The rules decide the other fields from these ones and the history, so a replay checks them.
+    let Visit {
+        gate: _,
+        branch: _,
+        verdict: _,
+        join: _,
+        unfinished: _,
+        item: _,
+        role: _,
+        agent,
+        entered: _,
+        exited: _,
+        overdue: _,
+        outcome,
+        summary,
+        blockers,
+        rejection_notes,
+        to: _,
+        to_item: _,
+        round: _,
+        skipped: _,
+        cleared: _,
+        escalated_to: _,
+        retry: _,
+        outputs,
+        metadata,
+        children: _,
+        checks: _,
+        workflow,
+        completion,
+        signature: _,
+    } = entry;
+    let (Ending::Completed(outcome), Some(agent), Some(stamp)) = (outcome, agent, completion)
     else {
         return None;
     };
@@ -90,14 +121,14 @@ pub fn to_sign(rules: &Rules, task: &Task, place: usize) -> Option<String> {
         ("project", rules.project.name.as_deref().map_or(Value::Null, text)),
         ("task", text(&ticket(task, place, entry).to_string())),
         ("gate", text(&entry.station().to_string())),
-        ("rules", entry.workflow.as_deref().map_or(Value::Null, text)),
+        ("rules", workflow.as_deref().map_or(Value::Null, text)),
         ("agent", text(agent.as_str())),
         ("outcome", text(outcome.as_str())),
-        ("summary", text(&entry.summary)),
-        ("blockers", entry.blockers.iter().map(String::as_str).collect()),
-        ("rejectionNotes", entry.rejection_notes.as_deref().map_or(Value::Null, text)),
-        ("outputs", Value::Object(entry.outputs.clone())),
-        ("metadata", Value::Object(entry.metadata.clone())),
+        ("summary", text(summary)),
+        ("blockers", blockers.iter().map(String::as_str).collect()),
+        ("rejectionNotes", rejection_notes.as_deref().map_or(Value::Null, text)),
+        ("outputs", Value::Object(outputs.clone())),
+        ("metadata", Value::Object(metadata.clone())),
         ("completion", text(stamp.id.as_str())),
         ("sha256", text(stamp.sha256.as_str())),
     ];
