@@ -17,8 +17,8 @@ fuzz_target!(|input: &[u8]| {
     else {
         return;
     };
-    // The body of a Markdown file is no field.
-    completion.body = None;
+    // The body of a Markdown file is not a field.
+    completion.content.body = None;
     let written = completion_file::write(&completion).to_string();
     for syntax in [Syntax::Json, Syntax::Yaml] {
         let again = completion_file::parse(written.as_bytes(), syntax, &id);
