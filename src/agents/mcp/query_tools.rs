@@ -231,11 +231,10 @@ fn within(mut room: usize, longest: usize, items: impl Iterator<Item = Value>) -
             && let Some(map) = item.as_object_mut()
             && let Some((key, _)) = map.iter().max_by_key(|(_, value)| bytes_of(value))
         {
-            left_out.push(key.clone());
-            map.shift_remove(&left_out[left_out.len() - 1]);
-        }
-        if !left_out.is_empty() {
-            item["leftOut"] = json!(left_out);
+            let key = key.clone();
+            map.shift_remove(&key);
+            left_out.push(key);
+            map.insert("leftOut".to_owned(), json!(left_out));
         }
         let bytes = bytes_of(&item);
         if bytes > room {
