@@ -32,7 +32,7 @@ use crate::tasks::recovery::recover::{
 };
 
 /// Restores the first dropped steps onto the branch, and returns them. If the branch has new commits, they are merged by meaning, like
-/// steps of another clone. Returns `None` if people must decide, or if the branch moves meanwhile.
+/// steps of another clone. Returns `None` if a person must decide, or if the branch moved during the repair.
 pub(crate) fn restore_steps(workspace: &Workspace) -> Result<Option<RestoredSteps>, ProjectError> {
     let head = workspace.head_now()?;
     let found = dropped_steps(workspace, &head)?;

@@ -147,7 +147,7 @@ impl Completion {
             body,
             fields,
         } = content;
-        // A completion that is delivered again comes from another session.
+        // The session differs when a completion is delivered again.
         let mut metadata = metadata.clone();
         metadata.shift_remove("session");
         let mut digested = json!({

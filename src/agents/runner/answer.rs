@@ -153,7 +153,7 @@ fn find(
 /// The fenced block of JSON at the end of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fenced<'t> {
-    /// There is no block.
+    /// The message has no fenced block.
     Nothing,
     /// The block has no end.
     Open,

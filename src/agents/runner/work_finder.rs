@@ -198,7 +198,7 @@ pub(crate) enum VisitEnd {
     Completed,
     /// All attempts failed, and the visit was completed accordingly. Contains the reason of the last failure.
     GivenUp(String),
-    /// The visit is no longer this runner's, or another runner works at it. Contains the reason.
+    /// Another runner or agent has the visit now. Contains the reason.
     Overtaken(String),
     /// The task or the files of the visit have a fault. Contains its description.
     Broken(String),

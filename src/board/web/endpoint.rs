@@ -10,7 +10,7 @@ pub(crate) struct BoundServer {
     pub address: SocketAddr,
 }
 
-/// The reason why there is no endpoint at an address, and how to fix that.
+/// The problem with an address that has no endpoint, and its fix.
 #[derive(Debug)]
 pub(crate) struct EndpointFault {
     pub problem: String,

@@ -92,7 +92,7 @@ pub(crate) struct Site {
 /// The result of reading the files of a configuration.
 #[derive(Debug, Clone)]
 pub struct Reading {
-    /// The part that could be read: everything, if there are no faults.
+    /// The readable part; all of it if there are no faults.
     pub configuration: Configuration,
     /// All faults of syntax and types in any of the files.
     pub faults: Vec<Diagnostic>,

@@ -1,7 +1,6 @@
 //! Reading history: commits newest first, all of them or those that touched given paths. Reads no worktree.
 //!
-//! Two commits are compared by the object ids at the given paths, so a walk reads a few trees per commit, whatever else
-//! changed.
+//! A walk reads few trees per commit: it compares two commits only by the object ids at the given paths.
 
 use std::borrow::Cow;
 use std::collections::{BinaryHeap, HashMap, HashSet};
