@@ -6,7 +6,7 @@
 //! the answer of the rules to an act that they do not allow. A *notice* is a message to a person or a program about an *event*.
 //!
 //! # Layers
-//! A folder imports only from folders below it; `tests/it/house/architecture.rs` proves that. `domain` and `system` are crates of
+//! A folder imports only from folders below it; `tests/it/house/architecture.rs` proves that. The layers below `storage` are crates of
 //! their own.
 //!
 //! | folder | contents |
@@ -45,25 +45,20 @@
 //! A history only grows, by one entry per commit. Nothing is acknowledged before it is committed. A write changes only the bytes
 //! that the change is about. Files that people staged, modified or left untracked are never changed.
 
-#![allow(
-    rustdoc::private_intra_doc_links,
-    reason = "nearly every module is private: the docs are for its developers"
-)]
-
 pub use aof_domain as domain;
+pub use aof_files as files;
+use aof_git as git;
+pub use aof_rules as rules;
 pub use aof_system as system;
 
 pub mod agents;
 mod board;
 pub mod cli;
 mod dispatch;
-pub mod files;
-mod git;
 mod health;
 mod history;
 pub mod observability;
 pub mod project;
-pub mod rules;
 pub mod setup;
 pub mod storage;
 pub mod tasks;

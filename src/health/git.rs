@@ -6,7 +6,6 @@ use std::time::Duration;
 use jiff::Unit;
 
 use super::context::{CheckContext, CheckResult, count};
-use crate::domain::age;
 use crate::domain::project::{FEW, some};
 use crate::git::{Distance, GitError, Storage, is_program_installed};
 use crate::history::git_race_repair::{IndexDifferences, catch_up, restore_steps};
@@ -17,6 +16,7 @@ use crate::project::issue::Issue;
 use crate::project::workspace::Workspace;
 use crate::storage::{Holder, StoreError, WriterLock};
 use crate::system::terminal::all_quoted;
+use crate::system::text::age;
 use crate::tasks::other_worktrees::differing_tasks;
 use crate::tasks::recovery::dropped_steps::{dropped_steps, lost_steps_issue};
 

@@ -8,7 +8,7 @@ use crate::domain::{AgentId, IdFault, ImportRemark, TaskId, Ticket, listed, near
 use crate::files::diagnostic::Diagnostic;
 use crate::files::frontmatter::SpliceRefusal;
 use crate::git::{GitError, OtherHead, OwnFolder, RemoteError};
-use crate::project::git_hints::{missing, unreadable_hint};
+use crate::project::git_hints::{missing, remote_code, remote_fix, unreadable_hint};
 use crate::rules::Refusal;
 use crate::storage::fs::project_path::BadPath;
 use crate::storage::{ProjectPath, StoreError, io_hint};
@@ -275,7 +275,7 @@ impl ProjectError {
             Self::Store(error) => of_files(error),
             Self::Git(error) => of_git(error),
             Self::Remote(error) => {
-                ErrorFacts::of(error.code()).fix(error.fix()).general().passes()
+                ErrorFacts::of(remote_code(error)).fix(remote_fix(error)).general().passes()
             }
             Self::NotConfirmed { code, fix, .. } => ErrorFacts::of(code).fix(fix).general().passes(),
             Self::ClaimLost { ticket } => ErrorFacts::of("claim_lost").fix(format!(

@@ -3,7 +3,8 @@
 
 use std::path::Path;
 
-use crate::domain::TaskId;
+use crate::domain::{TaskId, listed};
+use crate::git::RemoteError;
 use crate::storage::ProjectPath;
 use crate::storage::layout::is_archived;
 use crate::system::terminal::quoted;
@@ -35,6 +36,40 @@ pub(crate) fn missing(id: &TaskId, path: &ProjectPath) -> String {
     }
     // A commit without the file would drop its history, and `aof verify` would report that in every later run.
     format!("{back}; if it is not to be done, cancel it then: `aof cancel {id} --reason \"...\"`")
+}
+
+/// Returns the code in JSON of a fault with a remote.
+pub(crate) fn remote_code(error: &RemoteError) -> &'static str {
+    match error {
+        RemoteError::NoRemote => "no_remote",
+        RemoteError::Ambiguous { .. } => "ambiguous_remote",
+        RemoteError::Unknown { .. } => "unknown_remote",
+        RemoteError::Unreachable { .. } => "offline",
+        RemoteError::Denied { .. } => "denied",
+    }
+}
+
+/// Returns the fix of a fault with a remote.
+pub(crate) fn remote_fix(error: &RemoteError) -> String {
+    match error {
+        RemoteError::NoRemote => {
+            "add one: `git remote add origin URL`; any git host will do, or a bare repository on a shared disk"
+                .to_owned()
+        }
+        RemoteError::Ambiguous { known } => {
+            format!("say which: `--remote {}`, or `git: {{remote: {}}}` in project.yaml", known[0], known[0])
+        }
+        RemoteError::Unknown { known, .. } if known.is_empty() => {
+            "add it: `git remote add NAME URL`".to_owned()
+        }
+        RemoteError::Unknown { known, .. } => format!("there is {}", listed(known)),
+        RemoteError::Unreachable { remote, .. } => {
+            format!("see whether `git fetch {remote}` works; what is here waits, and nothing is lost")
+        }
+        RemoteError::Denied { remote, .. } => format!(
+            "see whether `git fetch {remote}` works: credentials, keys and tokens are those of your git; without a terminal nobody is asked for a passphrase"
+        ),
+    }
 }
 
 /// The prefix that git commands need to work from the reader's folder.

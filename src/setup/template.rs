@@ -362,6 +362,9 @@ mod tests {
     use super::*;
     use crate::files::config::configuration::{Source, load};
     use crate::files::diagnostic::{ColorMode, render_all};
+    use crate::files::schema::Schema;
+    use crate::files::yaml::{ParseLimits, parse};
+    use serde_json::json;
 
     fn loaded(
         template: Template,
@@ -393,6 +396,26 @@ mod tests {
                 for agent in configuration.org.all_agents() {
                     assert!(configuration.org.is_registered(agent), "{agent}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn every_template_is_valid_by_the_schemas() {
+        for template in Template::ALL {
+            let files = template.files("Garden", &Founder::new("Ada", "ada@garden.example"));
+            let value = |text: &str| parse(text, &ParseLimits::default()).unwrap().to_value();
+            let workflow = &value(&files.project)["workflow"];
+            for (schema, instance) in [
+                (Schema::Project, &value(&files.project)),
+                (Schema::Org, &value(&files.org)),
+                (Schema::Workflow, workflow),
+                (Schema::Workflow, &json!({"workflow": workflow})),
+            ] {
+                let validator = jsonschema::draft202012::new(&schema.document()).unwrap();
+                let faults: Vec<String> =
+                    validator.iter_errors(instance).map(|fault| fault.to_string()).collect();
+                assert!(faults.is_empty(), "{faults:#?}\n{instance:#}");
             }
         }
     }

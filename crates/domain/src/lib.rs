@@ -32,7 +32,7 @@ pub use id::{
     IdPrefix, RemoteName, RoleId, TaskId, Ticket, TypedTask, WorkflowName,
 };
 pub use outcome::{Ending, Outcome, Status, approving, rejecting};
-pub use period::{Period, PeriodFault, RetryDelay, age, length};
+pub use period::{Period, PeriodFault, RetryDelay, length};
 pub use plan::{Due, DueFault, Link, Priority, TaskPlan};
 pub use project::{
     Agent, Channel, ConfigPlace, Git, HandOut, NetworkReach, On, Org, Permission, Project, Role,

@@ -116,18 +116,6 @@ impl FromStr for RetryDelay {
     }
 }
 
-/// Returns an age in the largest unit of which there are at least two.
-pub fn age(age: Duration) -> String {
-    let seconds = age.as_secs();
-    let (count, unit) = match seconds {
-        0..120 => (seconds, "second"),
-        120..7_200 => (seconds / 60, "minute"),
-        7_200..172_800 => (seconds / 3_600, "hour"),
-        _ => (seconds / 86_400, "day"),
-    };
-    format!("{count} {unit}{}", if count == 1 { "" } else { "s" })
-}
-
 /// Returns a number of seconds in at most two units: `4h 30m`, `2d 3h`, `45s`.
 pub fn length(seconds: u64) -> String {
     let (days, hours) = (seconds / 86_400, seconds / 3_600 % 24);
@@ -180,21 +168,6 @@ mod tests {
         }
         for text in ["0ms", "ms", "1.5ms", "-1ms", "1s500ms", "5"] {
             assert!(text.parse::<RetryDelay>().is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn ages_are_told_as_people_say_them() {
-        for (seconds, said) in [
-            (0, "0 seconds"),
-            (1, "1 second"),
-            (119, "119 seconds"),
-            (120, "2 minutes"),
-            (7_199, "119 minutes"),
-            (7_200, "2 hours"),
-            (259_201, "3 days"),
-        ] {
-            assert_eq!(age(Duration::from_secs(seconds)), said);
         }
     }
 }

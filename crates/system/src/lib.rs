@@ -5,3 +5,4 @@ pub mod disk;
 pub mod process;
 pub mod serving;
 pub mod terminal;
+pub mod text;

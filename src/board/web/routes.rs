@@ -32,8 +32,8 @@ use super::request::{
 };
 use super::server::{ClientAddress, StopSignal};
 use super::site::{AgentPost, BoardSite, SiteProject};
-use crate::domain::age;
 use crate::project::error::ProjectError;
+use crate::system::text::age;
 
 /// The most bytes of a request's body.
 const BODY_LIMIT: usize = 1024 * 1024;

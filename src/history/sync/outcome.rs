@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::domain::{TaskId, listed};
 use crate::git::log::trailers::Trailer;
-use crate::git::{CommitId, GitError, RemoteError, Upstream};
+use crate::git::{CommitId, GitError, Upstream};
 
 /// The outcome of a sync.
 #[derive(Debug)]
@@ -86,40 +86,6 @@ impl SyncEnd {
             Self::Rejected { .. } => "rejected",
             Self::Unsettled => "unsettled",
             Self::Manual(left) => left.code,
-        }
-    }
-}
-
-impl RemoteError {
-    /// Returns its code in JSON.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::NoRemote => "no_remote",
-            Self::Ambiguous { .. } => "ambiguous_remote",
-            Self::Unknown { .. } => "unknown_remote",
-            Self::Unreachable { .. } => "offline",
-            Self::Denied { .. } => "denied",
-        }
-    }
-
-    /// Returns the fix.
-    pub fn fix(&self) -> String {
-        match self {
-            Self::NoRemote => {
-                "add one: `git remote add origin URL`; any git host will do, or a bare repository on a shared disk"
-                    .to_owned()
-            }
-            Self::Ambiguous { known } => {
-                format!("say which: `--remote {}`, or `git: {{remote: {}}}` in project.yaml", known[0], known[0])
-            }
-            Self::Unknown { known, .. } if known.is_empty() => "add it: `git remote add NAME URL`".to_owned(),
-            Self::Unknown { known, .. } => format!("there is {}", listed(known)),
-            Self::Unreachable { remote, .. } => {
-                format!("see whether `git fetch {remote}` works; what is here waits, and nothing is lost")
-            }
-            Self::Denied { remote, .. } => format!(
-                "see whether `git fetch {remote}` works: credentials, keys and tokens are those of your git; without a terminal nobody is asked for a passphrase"
-            ),
         }
     }
 }

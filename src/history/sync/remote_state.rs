@@ -160,7 +160,6 @@ pub(crate) fn note_contact(
         }
         Ok(SyncEnd::Manual(left)) => (left.code, left.problem.clone()),
         Ok(end @ SyncEnd::Unsettled) => (end.code(), "the remote went on each time".to_owned()),
-        Err(ProjectError::Remote(error)) => (error.code(), error.to_string()),
         // A local problem: nothing new is known about the remote. The message omits the age of the lock, since it is read later.
         Err(error @ ProjectError::Git(GitError::Locked { path, .. })) => {
             lock = Some(path.clone());
@@ -168,9 +167,10 @@ pub(crate) fn note_contact(
             (error.code(), format!("{held}; if no git is running, delete that file"))
         }
         Err(
-            error @ ProjectError::Git(
+            error @ (ProjectError::Remote(_)
+            | ProjectError::Git(
                 GitError::FetchNotStored { .. } | GitError::ObjectsRejected { .. },
-            ),
+            )),
         ) => (error.code(), error.to_string()),
         // The error shows nothing about the remote.
         Err(_) => return Ok(()),

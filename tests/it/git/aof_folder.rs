@@ -23,7 +23,7 @@ fn is_there(env: &TestEnvironment, after: &str) {
     for name in MADE {
         assert!(env.exists(name), "no {name} after {after}");
     }
-    let schemas = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/files/schema");
+    let schemas = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/files/src/schema");
     for schema in fs::read_dir(schemas).unwrap() {
         let name = schema.unwrap().file_name().into_string().unwrap();
         // The tests of the schemas stand among them.

@@ -4,4 +4,5 @@ mod architecture;
 mod comments;
 mod folders;
 mod own_project;
+mod public_items;
 mod test_layout;

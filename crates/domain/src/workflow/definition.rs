@@ -133,7 +133,7 @@ impl ContextRules {
     pub const DEFAULT_BYTES: usize = 4096;
 
     /// The names that are protected by default, if a task starts with them and no gate declares them.
-    pub const USUALLY_PROTECTED: &[&str] = &["task", "repo", "branch"];
+    pub(crate) const USUALLY_PROTECTED: &[&str] = &["task", "repo", "branch"];
 
     /// Returns whether a task starts with a value of that name.
     pub fn declares(&self, name: &str) -> bool {

@@ -495,7 +495,7 @@ impl fmt::Display for Exhausted {
 
 impl Exits {
     /// The number of times that a gate with its own routes may send back if it sets no limit.
-    pub const DEFAULT_RETRIES: u32 = 3;
+    pub(crate) const DEFAULT_RETRIES: u32 = 3;
 
     /// Returns the route of the outcome, if one is written.
     pub fn route(&self, outcome: &Outcome) -> Option<&Route> {

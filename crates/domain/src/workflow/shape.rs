@@ -212,6 +212,8 @@ impl Outputs {
 
 #[cfg(any(test, feature = "random"))]
 pub mod random;
+#[cfg(any(test, feature = "random"))]
+pub mod schema;
 
 /// Returns the exact order of two numbers.
 pub fn compare(left: &Number, right: &Number) -> Ordering {

@@ -13,9 +13,7 @@ pub(crate) mod transcript;
 
 pub use child::{Attendant, Ended, How, Orphans, ProcessLimits, Running, Stream, UnknownExit};
 pub use program::{ProcessGroup, Program, StartError, StartObstacle, boot};
-pub use transcript::{
-    Kept, Printed, Room, SHORTEST_SECRET, Secrets, Transcript, TranscriptFile, is_secret_name,
-};
+pub use transcript::{Kept, Printed, Room, Secrets, Transcript, TranscriptFile, is_secret_name};
 
 #[cfg(test)]
 mod tests;

@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
+use super::transcript::SHORTEST_SECRET;
 use super::*;
 
 /// Longer than any run that is not ended early.

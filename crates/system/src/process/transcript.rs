@@ -215,7 +215,7 @@ impl Tail {
 }
 
 /// The shortest value that is masked: a shorter one would match everywhere.
-pub const SHORTEST_SECRET: usize = 8;
+pub(crate) const SHORTEST_SECRET: usize = 8;
 
 /// Variables whose names end like this are secrets.
 const SECRET_ENDINGS: [&str; 4] = ["_KEY", "_TOKEN", "_SECRET", "_PASSWORD"];
@@ -289,7 +289,7 @@ impl Secrets {
     }
 
     /// Returns a JSON value with the secrets masked, in keys too.
-    pub fn masked_value(&self, value: Value) -> Value {
+    pub(crate) fn masked_value(&self, value: Value) -> Value {
         match value {
             Value::String(text) => self.masked_text(&text).into(),
             Value::Array(items) => items.into_iter().map(|item| self.masked_value(item)).collect(),

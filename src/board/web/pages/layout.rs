@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use maud::{DOCTYPE, Markup, html};
 
-use crate::domain::{AgentId, TaskId, Timestamp, WorkflowName, age};
+use crate::domain::{AgentId, TaskId, Timestamp, WorkflowName};
 use crate::files::printable::{push_inert, reorders};
+use crate::system::text::age;
 
 /// The number of entries of a list on a page.
 pub(crate) const LISTED: usize = 100;

@@ -1,0 +1,13 @@
+//! `project.yaml`, `org.yaml` and `workflows/`, read together.
+
+pub mod configuration;
+pub mod decode;
+pub(crate) mod gate_file;
+pub(crate) mod locate;
+pub(crate) mod notify_file;
+pub(crate) mod org_file;
+pub(crate) mod project_file;
+pub(crate) mod run_file;
+pub mod shape_file;
+pub(crate) mod signal_file;
+pub(crate) mod workflow_file;

@@ -1,0 +1,4 @@
+//! Events as JSON and as text.
+
+pub mod line;
+pub mod render;

@@ -1,0 +1,241 @@
+//! The rules: a project's validated workflows and org chart, with compiled conditions and workflow hashes.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::condition::Condition;
+use aof_domain::workflow::gate::Mark;
+use aof_domain::workflow::shape::{Others, ShapeKind};
+use aof_domain::{
+    AgentId, Channel, ContextRules, Digest, Duty, Exhausted, Exits, ForEach, Gate, GateId,
+    GateKind, Map, Org, Outcome, Outputs, Period, Project, Repeat, RoleId, Route, Shape, Signal,
+    Station, Task, Workflow, WorkflowName,
+};
+
+/// The compiled conditions.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Conditions {
+    /// The conditions of gates and branches.
+    pub(crate) when: BTreeMap<(WorkflowName, Station), Condition>,
+    /// The conditions that end the rounds of a workflow.
+    pub(crate) until: BTreeMap<WorkflowName, Condition>,
+}
+
+/// The names that a condition may use (spec 1, 3.2), and people's plan.
+pub(crate) const CONDITION_NAMES: &[&str] =
+    &["tags", "metadata", "gateHistory", "priority", "due", "milestone"];
+
+/// The names that the condition of an automatic gate may use (DESIGN section 5).
+pub(crate) const DECIDING_NAMES: &[&str] =
+    &["tags", "metadata", "gateHistory", "context", "priority", "due", "milestone"];
+
+/// Validated rules.
+#[derive(Debug, Clone)]
+pub struct Rules {
+    pub project: Project,
+    pub org: Org,
+    pub(crate) conditions: Conditions,
+    pub(crate) hashes: BTreeMap<WorkflowName, String>,
+}
+
+impl Rules {
+    /// Returns the workflow that the task names, if it exists.
+    pub fn workflow_of(&self, task: &Task) -> Option<&Workflow> {
+        self.project.workflow(&task.routing.workflow)
+    }
+
+    /// Returns the hash of a workflow, as recorded in histories: 16 hexadecimal digits.
+    pub fn hash(&self, workflow: &WorkflowName) -> Option<&str> {
+        self.hashes.get(workflow).map(String::as_str)
+    }
+
+    /// Returns whether the task is at a gate, and other rules than these moved it there.
+    pub fn is_drifted(&self, task: &Task) -> bool {
+        let (own, now) = (task.workflow_hash.as_deref(), self.hash(&task.routing.workflow));
+        task.gate.is_some() && own.zip(now).is_some_and(|(own, now)| own != now)
+    }
+
+    /// Returns whether the agent may list and start the workflow. Git's user without an agent id may.
+    pub fn is_visible(&self, workflow: &Workflow, agent: Option<&AgentId>) -> bool {
+        let Some(agent) = agent else { return true };
+        let named = |name: &str| workflow.visible_to.iter().any(|viewer| viewer == name);
+        workflow.visible_to.is_empty()
+            || named(agent.as_str())
+            || self.org.roles_of(agent).any(|role| named(role.as_str()))
+    }
+
+    /// Returns all notification channels.
+    pub fn channels(&self) -> impl Iterator<Item = &Channel> {
+        let agents = self.org.agents.iter().flatten().flat_map(|(_, agent)| &agent.notify);
+        let roles = self.org.roles.iter().flat_map(|(_, role)| &role.notify);
+        self.project.notify.iter().chain(roles).chain(agents).map(|own| &own.channel)
+    }
+
+    /// Returns the task's own role, which counts only under the stand-in workflow, since that names none.
+    pub(crate) fn own_role<'t>(&self, task: &'t Task) -> Option<&'t RoleId> {
+        task.routing.role.as_ref().filter(|_| self.project.implicit_workflow)
+    }
+
+    /// Returns whether any agent may do the work of the role: it is the stand-in workflow's, and org.yaml does not define it.
+    pub fn is_open(&self, role: &RoleId) -> bool {
+        self.project.implicit_workflow && self.org.role(role).is_none()
+    }
+
+    pub(crate) fn condition(&self, workflow: &Workflow, station: Station) -> Option<&Condition> {
+        self.conditions.when.get(&(workflow.name.clone(), station))
+    }
+}
+
+/// Returns the hash of the parts of the workflow that decide: 16 hexadecimal digits. Comments, layout and texts do not change it.
+///
+/// Signed histories contain these hashes, so the hashed parts are listed here, independently of the types.
+pub(crate) fn workflow_hash(workflow: &Workflow) -> String {
+    let gates: Vec<Value> =
+        workflow.gates.iter().map(|gate| Value::Object(of_gate(gate))).collect();
+    let mut said = json!({
+        "name": workflow.name.as_str(),
+        "defaultOutcome": workflow.default_outcome.as_str(),
+        "rejectionStrategy": workflow.rejection.as_str(),
+        "holdsRejections": workflow.holds_rejections,
+        "timeout": workflow.timeout.map(Period::seconds),
+        "context": of_context(&workflow.context),
+        "gates": gates,
+    });
+    if let Some(Repeat { until, max, on_exhausted }) = &workflow.repeat {
+        said["repeat"] = json!([until, max, of_exhausted(on_exhausted)]);
+    }
+    Digest::of(said.to_string().as_bytes()).as_str()[..16].to_owned()
+}
+
+fn of_gate(gate: &Gate) -> Map {
+    let mut fields = Map::new();
+    fields.insert("id".to_owned(), json!(gate.id.as_str()));
+    fields.insert("when".to_owned(), json!(gate.when));
+    fields.insert("onConditionError".to_owned(), json!(gate.on_condition_error.as_str()));
+    fields.insert("detour".to_owned(), json!(gate.detour));
+    fields.insert("exits".to_owned(), of_exits(&gate.exits));
+    // Keys that workflows did not always have are hashed only if they are present: old hashes stay.
+    if let Some(wait_for) = gate.wait_for {
+        fields.insert("waitFor".to_owned(), json!(wait_for.as_str()));
+    }
+    if !gate.check.is_empty() {
+        fields.insert("check".to_owned(), json!(gate.check));
+    }
+    fields.insert(
+        "work".to_owned(),
+        match &gate.kind {
+            GateKind::Work(duty) => of_duty(duty),
+            GateKind::Condition => Value::Null,
+            GateKind::Fork(fork) => json!({
+                "join": fork.join.as_str(),
+                "branches": fork.branches.iter().map(|branch| Value::Object(of_gate(branch.gate()))).collect::<Vec<_>>(),
+            }),
+        },
+    );
+    fields
+}
+
+fn of_duty(duty: &Duty) -> Value {
+    let mut said = json!({
+        "role": duty.role.as_str(),
+        "canReject": duty.can_reject,
+        "canSkip": duty.can_skip,
+        "requireHuman": duty.require_human,
+        "timeout": duty.timeout.map(Period::seconds),
+        "escalateTo": duty.escalate_to.as_ref().map(RoleId::as_str),
+        "separateFrom": duty.separate_from.iter().map(GateId::as_str).collect::<Vec<_>>(),
+        "separateBy": duty.separate_by.as_str(),
+        "outputs": of_outputs(&duty.outputs),
+        "signal": duty.signal.as_ref().map(of_signal),
+    });
+    if let Some(ForEach { list, max_items, verify_each }) = &duty.for_each {
+        said["forEach"] = json!([list, max_items, verify_each.as_ref().map(GateId::as_str)]);
+    }
+    said
+}
+
+fn of_context(context: &ContextRules) -> Value {
+    json!({"input": context.input, "protected": context.protected, "maxBytes": context.max_bytes})
+}
+
+fn of_outputs(outputs: &Outputs) -> Value {
+    match outputs {
+        Outputs::Open => Value::Null,
+        Outputs::One(shape) => of_shape(shape),
+        Outputs::Variants(variants) => variants
+            .iter()
+            .map(|variant| json!([variant.status, of_shape(&variant.shape)]))
+            .collect(),
+    }
+}
+
+/// Returns the parts of a shape that decide; its texts for readers are left out.
+fn of_shape(shape: &Shape) -> Value {
+    json!({
+        "kinds": shape.kinds.iter().map(of_kind).collect::<Vec<_>>(),
+        "values": shape.values,
+        "anyOf": shape.any_of.iter().map(of_shape).collect::<Vec<_>>(),
+    })
+}
+
+fn of_kind(kind: &ShapeKind) -> Value {
+    let bounds = match kind {
+        ShapeKind::Object(fields) => json!({
+            "properties": fields.properties.iter().map(|(name, shape)| json!([name, of_shape(shape)])).collect::<Vec<_>>(),
+            "required": fields.required,
+            "others": fields.others == Others::Welcome,
+        }),
+        ShapeKind::List(list) => {
+            json!([list.items.as_deref().map(of_shape), list.length.least, list.length.most])
+        }
+        ShapeKind::Text(length) => json!([length.least, length.most]),
+        ShapeKind::Number(interval) | ShapeKind::Integer(interval) => {
+            json!([interval.least, interval.most])
+        }
+        ShapeKind::Bool | ShapeKind::Null => Value::Null,
+    };
+    json!([kind.word(), bounds])
+}
+
+fn of_signal(signal: &Signal) -> Value {
+    let missing = signal.missing.as_ref().map(Outcome::as_str);
+    let word = |outcome: &Option<Outcome>| json!(outcome.as_ref().map(Outcome::as_str));
+    let mark = match &signal.mark {
+        Mark::Tag { tag, pass, fail } => json!(["tag", tag, word(pass), word(fail)]),
+        Mark::Key(key) => json!(["key", key]),
+        Mark::Expects(line) => json!(["expects", line]),
+        Mark::Status => json!(["status"]),
+    };
+    let mut value = json!({"mark": mark, "missing": missing});
+    if !signal.words.is_empty() {
+        let word = |(word, outcome): &(String, Outcome)| json!([word, outcome.as_str()]);
+        value["words"] = signal.words.iter().map(word).collect();
+    }
+    value
+}
+
+fn of_exits(exits: &Exits) -> Value {
+    let written = exits.written();
+    let routes: Vec<Value> =
+        written.map(|(outcome, route)| json!([outcome.as_str(), of_route(route)])).collect();
+    json!({
+        "routes": routes,
+        "rejectTo": exits.reject_to.as_ref().map(GateId::as_str),
+        "maxRetries": exits.max_retries,
+        "onExhausted": of_exhausted(&exits.on_exhausted),
+    })
+}
+
+fn of_exhausted(exhausted: &Exhausted) -> Value {
+    match exhausted {
+        Exhausted::Block => Value::Null,
+        Exhausted::Escalate(role) => json!({"escalateTo": role.as_str()}),
+        Exhausted::Route(target) => json!({"to": target.to_string()}),
+    }
+}
+
+fn of_route(route: &Route) -> Value {
+    let Route { to, prompt: _, clear } = route;
+    json!({"to": to.to_string(), "clear": clear.iter().map(GateId::as_str).collect::<Vec<_>>()})
+}

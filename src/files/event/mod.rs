@@ -1,4 +1,0 @@
-//! Events as JSON and as text.
-
-pub(crate) mod line;
-pub(crate) mod render;

@@ -1,8 +1,0 @@
-//! History: commits, ancestry, differences between commits.
-
-pub(crate) mod ancestry;
-pub(crate) mod lost_commits;
-pub(crate) mod merge_commit;
-pub(crate) mod trailers;
-pub(crate) mod tree_diff;
-pub(crate) mod walk;
