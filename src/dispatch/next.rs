@@ -9,7 +9,7 @@ use crate::project::workspace::Workspace;
 use crate::rules::UnclaimedWork;
 use crate::tasks::automatic::follow_rules_now;
 use crate::tasks::headers::dependencies::Dependencies;
-use crate::tasks::headers::list::{Filter, Sort, is_ready, list};
+use crate::tasks::headers::list::{ListRequest, Sort, is_ready, list};
 use crate::tasks::headers::summary::TaskSummary;
 use crate::tasks::plan::{Changed, DryRun};
 
@@ -91,7 +91,7 @@ fn search(
     // The number of tasks that the agent holds is certain only at one commit.
     let look = || -> Result<_, ProjectError> {
         let seen = limit.map(|_| workspace.head()).transpose()?.and_then(|head| head.commit);
-        Ok((seen, list(workspace, in_force, &Filter::default(), Sort::Priority)))
+        Ok((seen, list(workspace, in_force, &ListRequest::default(), Sort::Priority)))
     };
     let (mut seen, mut listing) = look()?;
     if dry_run == DryRun::No && listing.tasks.iter().any(|(task, _)| task.is_owed(rules)) {
@@ -227,8 +227,7 @@ pub(crate) fn claimed(
     agent: &AgentId,
     role: Option<&RoleId>,
 ) -> Vec<Claim> {
-    let filter = Filter { agent: Some(agent.clone()), ..Filter::default() };
-    let listing = list(workspace, in_force, &filter, Sort::Priority);
+    let listing = list(workspace, in_force, &ListRequest::held_by(agent), Sort::Priority);
     let claims = |header: &TaskSummary| {
         let claim = |ticket| Claim { ticket, title: header.title.clone(), held: header.is_held() };
         held_by(header, agent, role).into_iter().map(claim).collect::<Vec<_>>()

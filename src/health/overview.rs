@@ -16,7 +16,7 @@ use crate::project::workspace::{Workspace, viewer};
 use crate::storage::header_cache::{Pauses, ProgramPause};
 use crate::tasks::headers::dependencies::Dependencies;
 use crate::tasks::headers::summary::{TaskSummary, WAITING};
-use crate::tasks::view::waiting::{WaitingDecision, waiting_for};
+use crate::tasks::headers::waiting::{WaitingDecision, waiting_for};
 
 /// An overview of the project.
 pub(crate) struct Overview<'c> {

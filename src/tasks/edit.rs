@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::domain::{AgentId, BODY_LIMIT, Due, Link, Map, Permission, Task, TaskId};
+use crate::domain::{AgentId, BODY_LIMIT, Due, Link, Map, Permission, Task, TaskId, composed};
 use crate::files::task_file::TaskFile;
 use crate::git::merge_texts;
 use crate::project::error::ProjectError;
@@ -12,7 +12,6 @@ use crate::rules::{Actor, Refusal, StateChange, explain};
 use crate::storage::ProjectPath;
 use crate::tasks::apply::{NextStep, apply, change, due_step_or};
 use crate::tasks::headers::dependencies::refuse_circle;
-use crate::tasks::headers::list::same;
 use crate::tasks::plan::{Changed, Choice, DryRun};
 use crate::tasks::state::acceptance::loses_boxes;
 use crate::tasks::state::commit_message::{self, with_named};
@@ -178,7 +177,7 @@ impl EditedFields {
         plan.milestone = self.milestone.clone().or(plan.milestone.take());
         plan.links.retain(|link| !self.unlinks.contains(&link.url));
         add_missing(&mut plan.links, &self.links);
-        after.tags.retain(|tag| !same(&self.untags, tag));
+        after.tags.retain(|tag| !self.untags.iter().any(|gone| composed(gone) == composed(tag)));
         add_missing(&mut after.tags, &self.tags);
         after.metadata.retain(|key, _| !self.unset.contains(key));
         after.metadata.extend(self.metadata.clone());

@@ -9,7 +9,7 @@ use super::json_rpc::{INVALID_PARAMS, RpcError, RpcRequest};
 use super::open_project::{OpenProject, ServerSetup};
 use super::resources::is_referable;
 use crate::domain::{Map, Outcome};
-use crate::tasks::headers::list::{Filter, Sort, list};
+use crate::tasks::headers::list::{ListRequest, Sort, list};
 
 /// The largest number of values that the protocol allows in one answer.
 const MOST_VALUES: usize = 100;
@@ -51,8 +51,12 @@ fn values(project: &OpenProject<'_>, argument: &str) -> Vec<String> {
     let gates = || rules.project.workflows.iter().flat_map(|workflow| &workflow.gates);
     let mut all: Vec<String> = match argument {
         "task" | "id" => {
-            let tasks =
-                list(&project.workspace, &project.in_force, &Filter::default(), Sort::Priority);
+            let tasks = list(
+                &project.workspace,
+                &project.in_force,
+                &ListRequest::default(),
+                Sort::Priority,
+            );
             tasks.tasks.iter().map(|(task, _)| task.id.to_string()).collect()
         }
         "gate" => gates().map(|gate| gate.id.to_string()).collect(),

@@ -7,17 +7,18 @@ use super::open_project::{OpenProject, ToolError, in_tools};
 use super::resources::{LONGEST_TEXT, cut_body};
 use super::tool_schema::{ArgForm, Argument, Arguments, TASK, Tool, ToolEffect};
 use crate::dispatch::next::claimed;
-use crate::domain::{RoleId, Status};
+use crate::domain::{GateId, RoleId, WorkflowName};
 use crate::health::context::{CheckContext, View};
 use crate::health::overview::{overview, overview_value};
 use crate::project::issue::left_out_warning;
 use crate::project::rule_lookup::workflows_value;
 use crate::rules::Workplace;
 use crate::storage::lock::is_watched;
-use crate::tasks::headers::list::{Filter, ListShape, Sort, check_filter_names, list};
+use crate::tasks::headers::filter::{FilterKey, FilterState, TaskFilter};
+use crate::tasks::headers::list::{ListRequest, Sort, check_filter_names, list};
 use crate::tasks::headers::listing::unreadable_value;
 use crate::tasks::headers::search::{NoWords, Query};
-use crate::tasks::headers::summary::{NEW, SummaryDocument, WAITING};
+use crate::tasks::headers::summary::{NEW, SummaryDocument};
 use crate::tasks::view::brief::brief_value;
 use crate::tasks::view::task_view::{brief_of, show, warnings_value};
 
@@ -133,6 +134,11 @@ pub(crate) const LIST: Tool = Tool {
     description: "List tasks, the most urgent first. Only active ones, unless you ask for `all` or a finished status. To get work, \
                   use aof_task_next instead: it chooses, and makes the task yours.",
     arguments: &[
+        Argument::optional(
+            "filter",
+            ArgForm::Text,
+            "Words in id, title or tags, and conditions: `role:backend`, `milestone:v1`, `priority:high`, `is:overdue`",
+        ),
         Argument::optional("mine", ArgForm::Flag, "Only yours, and those that you may take"),
         Argument::optional("ready", ArgForm::Flag, "Only what can be handed out now"),
         Argument::optional("status", ArgForm::Word(STATES), ""),
@@ -159,33 +165,30 @@ pub(crate) const LIST: Tool = Tool {
 };
 
 pub(crate) fn list_tasks(project: &OpenProject<'_>, given: &Arguments) -> Result<Value, ToolError> {
-    let mine = given.flag("mine");
-    let status = given.text("status");
-    let filter = Filter {
-        workflows: given.id("workflow")?.into_iter().collect(),
-        gates: given.id("gate")?.into_iter().collect(),
-        roles: given.id("role")?.into_iter().collect(),
-        agent: None,
-        mine: if mine {
-            Some(match project.viewer() {
-                Some(viewer) => viewer,
-                None => project.agent()?,
-            })
-        } else {
-            None
-        },
-        statuses: status.iter().filter_map(|word| word.parse::<Status>().ok()).collect(),
-        hand_made: status.as_deref() == Some(NEW),
-        waiting: status.as_deref() == Some(WAITING),
-        tags: given.text("tag").into_iter().collect(),
-        ready: given.flag("ready"),
-        search: given.text("search").map(|text| query(&text)).transpose()?,
-        all: given.flag("all"),
-        shape: ListShape::Flat,
-        ..Filter::default()
+    let words = given.text("filter").unwrap_or_default();
+    let filter = words.parse::<TaskFilter>().map_err(|fault| {
+        let fix = "as in `login role:backend is:overdue`".to_owned();
+        ToolError::argument("invalid_argument", "filter", fault.to_string(), fix)
+    })?;
+    let filter = filter
+        .with(FilterKey::Workflow, given.id::<WorkflowName>("workflow")?)
+        .with(FilterKey::Gate, given.id::<GateId>("gate")?)
+        .with(FilterKey::Role, given.id::<RoleId>("role")?)
+        .with(FilterKey::Status, given.text("status"))
+        .with(FilterKey::Tag, given.text("tag"))
+        .with_state(FilterState::Mine, given.flag("mine"))
+        .with_state(FilterState::Ready, given.flag("ready"));
+    let states = [FilterState::Mine, FilterState::Waiting];
+    let you = if states.iter().any(|state| filter.asks_for(*state)) {
+        Some(project.viewer().map_or_else(|| project.agent(), Ok)?)
+    } else {
+        None
     };
-    let listing = list(&project.workspace, &project.in_force, &filter, Sort::Priority);
-    check_filter_names(&filter, project.rules(), &listing)?;
+    let search = given.text("search").map(|text| query(&text)).transpose()?;
+    let request =
+        ListRequest { filter, you, search, all: given.flag("all"), ..ListRequest::default() };
+    let listing = list(&project.workspace, &project.in_force, &request, Sort::Priority);
+    check_filter_names(&request.filter, project.rules(), &listing)?;
     let (from, limit) =
         (given.count("offset").unwrap_or(0), given.count("limit").unwrap_or(PAGE_SIZE).max(1));
     let total = listing.tasks.len();

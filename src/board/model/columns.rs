@@ -6,14 +6,15 @@ use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 use crate::domain::{
-    AgentId, BranchStatus, ChecklistCount, Due, Gate, GateId, OpenBranch, Priority, RoleId, TaskId,
-    Ticket, Timestamp, Workflow, WorkflowName,
+    AgentId, BranchStatus, ChecklistCount, Due, Gate, GateId, OpenBranch, Priority, RoleId, Status,
+    TaskId, Ticket, Timestamp, Workflow, WorkflowName,
 };
 use crate::rules::Rules;
 use crate::storage::FileStat;
+use crate::tasks::headers::filter::{FilterKey, FilterState, Filterable};
 use crate::tasks::headers::listing::{Listing, Unreadable};
 use crate::tasks::headers::summary::{ChildProgress, TaskSummary};
-use crate::tasks::view::waiting::WaitingDecision;
+use crate::tasks::headers::waiting::WaitingDecision;
 
 /// A project as boards show it, at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -326,17 +327,8 @@ fn card(
     children: &HashMap<&TaskId, ChildProgress>,
     waits_for_you: bool,
 ) -> Card {
-    let org = &source.rules.org;
     let open = task.task.gate.as_ref();
     let branches = &task.open_branches;
-    let escalated = open.and_then(|open| open.escalated.as_ref());
-    let of_branch = || branches.iter().find_map(|branch| branch.escalated.as_ref());
-    let holds = |you: &AgentId| task.agents().any(|holder| holder == you);
-    let may_take = |you: &AgentId| {
-        task.free_roles()
-            .any(|role| org.roles_of(you).any(|own| own == role) || source.rules.is_open(role))
-    };
-    let is_mine = |you: &AgentId| !task.is_finished() && (holds(you) || may_take(you));
     let boxes = DoneCount::of_boxes(task.checklist);
     Card {
         id: task.id.clone(),
@@ -352,7 +344,7 @@ fn card(
         since: open.map_or(task.updated, |open| open.entered),
         due: task.plan.due,
         overdue: task.is_overdue(source.now),
-        escalated: escalated.or_else(of_branch).cloned(),
+        escalated: task.escalated().cloned(),
         waiting_for: task.waiting_for.clone(),
         blockers: task.blockers.clone(),
         rejections: task.visits.iter().filter(|visit| visit.rejected).count(),
@@ -361,9 +353,44 @@ fn card(
         branches: branches.iter().map(BranchCard::of).collect(),
         milestone: task.plan.milestone.clone(),
         tags: task.tags.clone(),
-        mine: source.you.is_some_and(is_mine),
+        mine: source.you.is_some_and(|you| task.is_mine(source.rules, you)),
         waits_for_you,
         file: task.file,
+    }
+}
+
+impl Filterable for Card {
+    fn texts(&self) -> Vec<&str> {
+        let tags = self.tags.iter().map(String::as_str);
+        [self.id.as_str(), &self.title].into_iter().chain(tags).collect()
+    }
+
+    fn values(&self, key: FilterKey) -> Vec<&str> {
+        match key {
+            FilterKey::Role => self.roles.iter().map(RoleId::as_str).collect(),
+            FilterKey::Agent => self.agents.iter().map(AgentId::as_str).collect(),
+            FilterKey::Tag => self.tags.iter().map(String::as_str).collect(),
+            FilterKey::Workflow => vec![self.workflow.as_str()],
+            FilterKey::Milestone => self.milestone.as_deref().into_iter().collect(),
+            FilterKey::Gate => {
+                let branches = self.branches.iter().map(|branch| &branch.id);
+                self.gate.iter().chain(branches).map(GateId::as_str).collect()
+            }
+            FilterKey::Status => vec![self.state],
+            FilterKey::Priority => vec![self.priority.as_str()],
+        }
+    }
+
+    fn is(&self, state: FilterState) -> bool {
+        match state {
+            FilterState::Mine => self.mine,
+            FilterState::Overdue => self.overdue,
+            FilterState::Ready => self.state == Status::Ready.as_str(),
+            FilterState::Blocked => self.state == Status::Blocked.as_str(),
+            FilterState::Waiting => self.waits_for_you,
+            FilterState::Escalated => self.escalated.is_some(),
+            FilterState::Held => self.held,
+        }
     }
 }
 

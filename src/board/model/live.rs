@@ -14,7 +14,7 @@ use crate::storage::layout::{is_archived, task_id};
 use crate::storage::{FileStat, ProjectPath, StoreError};
 use crate::tasks::headers::dependencies::Dependencies;
 use crate::tasks::headers::listing::{ListScope, Listing, read_all, read_summary};
-use crate::tasks::view::waiting::{WaitingDecision, decisions_at, may_wait};
+use crate::tasks::headers::waiting::{WaitingDecision, decisions_at, may_wait};
 
 /// The number of changed files above which all files are read: that costs less than finding each in the list.
 const FEW: usize = 64;

@@ -6,7 +6,6 @@ pub(crate) mod columns;
 pub(crate) mod drawing;
 pub(crate) mod feed;
 pub(crate) mod figures;
-pub(crate) mod filter;
 pub(crate) mod live;
 pub(crate) mod page;
 

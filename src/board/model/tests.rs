@@ -1,11 +1,11 @@
 //! Columns, cards and filters of small projects.
 
 use super::columns::{BoardSource, BoardView, Card, Place};
-use super::filter::CardFilter;
 use crate::domain::{AgentId, GateId, Timestamp};
 use crate::files::config::configuration::{Source, load};
 use crate::files::task_file::{Defaults, parse};
 use crate::rules::Rules;
+use crate::tasks::headers::filter::TaskFilter;
 use crate::tasks::headers::listing::Listing;
 use crate::tasks::headers::summary::TaskSummary;
 
@@ -151,10 +151,10 @@ fn filters_take_words_fields_and_states() {
         ("workflow:default done", 1),
         ("a:b", 0),
     ] {
-        let filter: CardFilter = line.parse().unwrap();
-        assert_eq!(board.cards().filter(|card| filter.wants(card)).count(), found, "{line}");
+        let filter: TaskFilter = line.parse().unwrap();
+        assert_eq!(board.cards().filter(|card| filter.admits(*card)).count(), found, "{line}");
     }
-    let fault = "is:overdu".parse::<CardFilter>().unwrap_err().to_string();
+    let fault = "is:overdu".parse::<TaskFilter>().unwrap_err().to_string();
     assert!(fault.contains("did you mean `overdue`?"), "{fault}");
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::board::model::columns::{BoardColumn, BoardLane, BoardView, Card};
 use crate::board::model::feed::BoardNews;
-use crate::board::model::filter::CardFilter;
 use crate::domain::{AgentId, TaskId, WorkflowName};
+use crate::tasks::headers::filter::TaskFilter;
 
 /// One project, as the person looks at it.
 #[derive(Debug, Clone)]
@@ -16,7 +16,7 @@ pub(crate) struct ProjectView {
     pub board: Option<Arc<BoardView>>,
     /// The reason why the board may be out of date.
     pub trouble: Option<String>,
-    pub filter: CardFilter,
+    pub filter: TaskFilter,
     pub filter_text: String,
     /// The lane that is shown; the first one if the board does not have it.
     workflow: Option<WorkflowName>,
@@ -30,7 +30,7 @@ pub(crate) struct ProjectView {
 
 impl ProjectView {
     pub(crate) fn new(name: String, you: Result<AgentId, String>) -> Self {
-        let (filter, filter_text) = (CardFilter::default(), String::new());
+        let (filter, filter_text) = (TaskFilter::default(), String::new());
         Self {
             name,
             you,
@@ -67,7 +67,7 @@ impl ProjectView {
     }
 
     /// Shows only the cards that pass the filter.
-    pub(super) fn set_filter(&mut self, text: String, filter: CardFilter) {
+    pub(super) fn set_filter(&mut self, text: String, filter: TaskFilter) {
         (self.filter_text, self.filter) = (text, filter);
         self.arrange();
         if self.count(self.column) == 0 {
@@ -82,7 +82,7 @@ impl ProjectView {
         let columns = self.lane().into_iter().flat_map(|lane| &lane.columns);
         let shown = columns.map(|column: &BoardColumn| -> Vec<usize> {
             let cards = column.cards.iter().enumerate();
-            cards.filter(|(_, card)| self.filter.wants(card)).map(|(at, _)| at).collect()
+            cards.filter(|(_, card)| self.filter.admits(*card)).map(|(at, _)| at).collect()
         });
         self.shown = shown.collect();
         if let Some(place) = self.selected.as_ref().and_then(|id| self.place_of(id)) {

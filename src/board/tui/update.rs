@@ -8,8 +8,8 @@ use super::key_table::{KeyCommand, KeyContext, command, help};
 use super::state::{Effects, Overlay, TuiEffect, TuiEvent, TuiState};
 use super::worker::WorkRequest;
 use crate::board::model::act::{BoardAct, TicketAct};
-use crate::board::model::filter::CardFilter;
 use crate::domain::TaskId;
+use crate::tasks::headers::filter::TaskFilter;
 
 impl TuiState {
     /// Handles an event. Returns the effects to carry out.
@@ -104,7 +104,7 @@ impl TuiState {
             KeyCode::Esc => {
                 self.filter_line = None;
                 self.message = None;
-                self.project_mut().set_filter(String::new(), CardFilter::default());
+                self.project_mut().set_filter(String::new(), TaskFilter::default());
             }
             KeyCode::Enter => self.filter_line = None,
             _ => {
@@ -218,7 +218,7 @@ impl TuiState {
         if self.detail.take().is_some() {
             self.in_detail = false;
         } else if !self.project().filter.is_empty() {
-            self.project_mut().set_filter(String::new(), CardFilter::default());
+            self.project_mut().set_filter(String::new(), TaskFilter::default());
         }
         Vec::new()
     }
@@ -279,7 +279,7 @@ impl TuiState {
     pub(super) fn open_task(&mut self, id: &TaskId, tab: DetailTab) -> Effects {
         if !self.project_mut().select_task(id) {
             // The filter hides it.
-            self.project_mut().set_filter(String::new(), CardFilter::default());
+            self.project_mut().set_filter(String::new(), TaskFilter::default());
             self.project_mut().select_task(id);
         }
         let Some(card) = self.project().card().filter(|card| card.id == *id) else {

@@ -23,13 +23,14 @@ use crate::board::model::act::{BoardAct, perform};
 use crate::board::model::figures::project_figures;
 use crate::board::model::live::LiveBoard;
 use crate::board::model::page::task_page;
-use crate::domain::{Map, Priority, Status, TaskId, listed};
+use crate::domain::{AgentId, GateId, Map, Priority, RoleId, Status, TaskId, WorkflowName, listed};
 use crate::health::context::{CheckContext, View};
 use crate::health::overview::{overview, overview_value, status_lists};
 use crate::project::access::agent_tokens::agent_of_token;
 use crate::project::issue::left_out_warning;
 use crate::storage::lock::is_watched;
-use crate::tasks::headers::list::{Filter, Sort, check_filter_names, list};
+use crate::tasks::headers::filter::{FilterKey, FilterState, TaskFilter};
+use crate::tasks::headers::list::{ListRequest, Sort, check_filter_names, list};
 use crate::tasks::headers::listing::unreadable_value;
 use crate::tasks::headers::summary::{NEW, SummaryDocument, WAITING};
 use crate::tasks::view::brief::{brief_value, task_brief};
@@ -72,6 +73,7 @@ const ENDPOINTS: &[Endpoint] = &[
             "agent",
             "tag",
             "milestone",
+            "filter",
             "search",
             "ready",
             "overdue",
@@ -287,39 +289,30 @@ fn tasks(asked: &Asked) -> Result<Value, ApiFault> {
     let in_force = workspace.rules()?;
     let text = |name: &str| asked.query.get(name).map(String::as_str);
     let flag = |name: &str| text(name).is_some_and(|value| value != "false");
-    let named = |name: &str| {
-        text(name).filter(|value| !value.is_empty()).map(str::to_owned).into_iter().collect()
-    };
+    let named = |name: &str| text(name).filter(|value| !value.is_empty());
+    let filter = text("filter").unwrap_or_default().parse::<TaskFilter>();
+    let filter = filter.map_err(|fault| bad(&fault.to_string(), "as in `login is:overdue`"))?;
     let status = text("status");
-    let statuses = match status {
-        None | Some(NEW | WAITING) => Vec::new(),
-        Some(word) => {
-            let known = Status::ALL.iter().map(|status| status.as_str()).chain([NEW, WAITING]);
-            let fix = format!("there are {}", listed(known));
-            vec![
-                word.parse::<Status>()
-                    .map_err(|_| bad(&format!("there is no status `{word}`"), &fix))?,
-            ]
-        }
-    };
-    let filter = Filter {
-        workflows: parsed(asked, "workflow")?,
-        gates: parsed(asked, "gate")?,
-        roles: parsed(asked, "role")?,
-        agent: parsed(asked, "agent")?.pop(),
-        statuses,
-        hand_made: status == Some(NEW),
-        waiting: status == Some(WAITING),
-        tags: named("tag"),
-        milestones: named("milestone"),
-        search: parsed(asked, "search")?.pop(),
-        ready: flag("ready"),
-        overdue: flag("overdue"),
-        all: flag("all"),
-        ..Filter::default()
-    };
-    let listing = list(&workspace, &in_force, &filter, Sort::Priority);
-    check_filter_names(&filter, &in_force.rules, &listing)?;
+    let known = || Status::ALL.iter().map(|status| status.as_str()).chain([NEW, WAITING]);
+    if let Some(word) = status.filter(|word| !known().any(|known| known == *word)) {
+        let fix = format!("there are {}", listed(known()));
+        return Err(bad(&format!("there is no status `{word}`"), &fix));
+    }
+    let filter = filter
+        .with(FilterKey::Workflow, parsed::<WorkflowName>(asked, "workflow")?)
+        .with(FilterKey::Gate, parsed::<GateId>(asked, "gate")?)
+        .with(FilterKey::Role, parsed::<RoleId>(asked, "role")?)
+        .with(FilterKey::Agent, parsed::<AgentId>(asked, "agent")?)
+        .with(FilterKey::Status, status)
+        .with(FilterKey::Tag, named("tag"))
+        .with(FilterKey::Milestone, named("milestone"))
+        .with_state(FilterState::Ready, flag("ready"))
+        .with_state(FilterState::Overdue, flag("overdue"));
+    let (search, all) = (parsed(asked, "search")?.pop(), flag("all"));
+    let request =
+        ListRequest { filter, you: asked.you().ok(), search, all, ..ListRequest::default() };
+    let listing = list(&workspace, &in_force, &request, Sort::Priority);
+    check_filter_names(&request.filter, &in_force.rules, &listing)?;
     let rows = listing.tasks.iter();
     let rows = rows.map(|(task, path)| json!(SummaryDocument::of(task, path, workspace.now())));
     let unreadable = listing.unreadable.iter().map(unreadable_value);

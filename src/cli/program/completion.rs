@@ -19,7 +19,7 @@ use crate::files::printable::one_line;
 use crate::project::active_rules::InForce;
 use crate::project::workspace::{Workspace, known_as};
 use crate::setup::template::Template;
-use crate::tasks::headers::list::{Filter, Sort, list};
+use crate::tasks::headers::list::{ListRequest, Sort, list};
 use crate::tasks::headers::listing::{ListScope, read_all};
 use crate::tasks::headers::lookup;
 use crate::tasks::headers::summary::TaskSummary;
@@ -166,7 +166,8 @@ impl CompletedProject {
     }
 
     fn active(&self) -> Vec<TaskSummary> {
-        let listing = list(&self.workspace, &self.in_force, &Filter::default(), Sort::Priority);
+        let listing =
+            list(&self.workspace, &self.in_force, &ListRequest::default(), Sort::Priority);
         listing.tasks.into_iter().map(|(task, _)| *task).collect()
     }
 

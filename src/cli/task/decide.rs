@@ -14,7 +14,7 @@ use crate::files::printable::one_line;
 use crate::project::issue::left_out_warning;
 use crate::project::workspace::acting_agent;
 use crate::tasks::headers::listing::{ListScope, read_all};
-use crate::tasks::view::waiting::{WaitingDecision, waiting_for};
+use crate::tasks::headers::waiting::{WaitingDecision, waiting_for};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\

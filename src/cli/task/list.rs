@@ -8,38 +8,31 @@ use serde_json::Value;
 use super::columns::{COLUMNS, GROUPINGS, Grouping, ListColumn, Row};
 use crate::cli::render::changes;
 use crate::cli::render::table::Table;
-use crate::cli::{CliResult, Session, Words, agent_variable, bold, counted, dim, width, words};
-use crate::domain::{AgentId, Due, GateId, RoleId, Status, Timestamp, WorkflowName};
+use crate::cli::{
+    CliError, CliResult, Session, Words, agent_variable, bold, counted, dim, width, words,
+};
+use crate::domain::{AgentId, Due, GateId, RoleId, Timestamp, WorkflowName};
 use crate::files::printable::one_line;
 use crate::project::issue::left_out_warning;
 use crate::project::workspace::acting_agent;
 use crate::rules::{Rules, Warning};
-use crate::tasks::headers::list::{Filter, ListShape, Sort, check_filter_names, list};
+use crate::tasks::headers::filter::{FilterFault, FilterKey, FilterState, TaskFilter};
+use crate::tasks::headers::list::{ListRequest, ListShape, Sort, check_filter_names, list};
 use crate::tasks::headers::listing::Listing;
 use crate::tasks::headers::search::Query;
-use crate::tasks::headers::summary::{ChildProgress, SummaryDocument};
+use crate::tasks::headers::summary::{ChildProgress, NEW, SummaryDocument, WAITING};
 use crate::tasks::view::task_view::warnings_value;
 
-/// A state to filter by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    Of(Status),
-    /// The state of a ready task that waits for others.
-    Waiting,
-    /// The state of a hand-made file.
-    New,
-}
-
-const STATES: Words<State> = &[
-    ("ready", State::Of(Status::Ready), "Waits for an agent"),
-    ("waiting", State::Waiting, "Waits for other tasks"),
-    ("in_progress", State::Of(Status::InProgress), "An agent has it"),
-    ("in-progress", State::Of(Status::InProgress), ""),
-    ("blocked", State::Of(Status::Blocked), "Waits for something outside, or for a person"),
-    ("complete", State::Of(Status::Complete), "Went through all its gates"),
-    ("failed", State::Of(Status::Failed), "Ended without reaching its goal"),
-    ("cancelled", State::Of(Status::Cancelled), "Was cancelled"),
-    ("new", State::New, "Made by hand, and not adopted yet"),
+const STATES: Words<&str> = &[
+    ("ready", "ready", "Waits for an agent"),
+    ("waiting", WAITING, "Waits for other tasks"),
+    ("in_progress", "in_progress", "An agent has it"),
+    ("in-progress", "in_progress", ""),
+    ("blocked", "blocked", "Waits for something outside, or for a person"),
+    ("complete", "complete", "Went through all its gates"),
+    ("failed", "failed", "Ended without reaching its goal"),
+    ("cancelled", "cancelled", "Was cancelled"),
+    ("new", NEW, "Made by hand, and not adopted yet"),
 ];
 
 const ORDERS: Words<Sort> = &[
@@ -54,6 +47,9 @@ const ORDERS: Words<Sort> = &[
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of its own")]
 pub(crate) struct ListArgs {
+    /// Words in id, title or labels, and conditions such as `role:backend`, `tag:ui`, `is:overdue`
+    #[arg(value_name = "FILTER")]
+    words: Vec<String>,
     /// Only at this gate; may be given more than once
     #[arg(long = "gate", value_name = "GATE")]
     gates: Vec<GateId>,
@@ -74,7 +70,7 @@ pub(crate) struct ListArgs {
     me: Option<AgentId>,
     /// Only in this state; may be given more than once
     #[arg(long = "status", value_name = "STATUS", value_parser = words(STATES))]
-    statuses: Vec<State>,
+    statuses: Vec<&'static str>,
     /// Only with this label; with all of them if given more than once
     #[arg(long = "tag", value_name = "TAG")]
     tags: Vec<String>,
@@ -110,35 +106,51 @@ pub(crate) struct ListArgs {
     sort: Sort,
 }
 
+impl ListArgs {
+    /// Returns the filter of the words and the options.
+    fn filter(&self) -> Result<TaskFilter, CliError> {
+        let words = TaskFilter::of_words(&self.words).map_err(|fault| wrong_filter(&fault))?;
+        Ok(words
+            .with(FilterKey::Workflow, &self.workflows)
+            .with(FilterKey::Gate, &self.gates)
+            .with(FilterKey::Role, &self.roles)
+            .with(FilterKey::Agent, &self.agent)
+            .with(FilterKey::Status, &self.statuses)
+            .with(FilterKey::Milestone, &self.milestones)
+            .with(FilterKey::Tag, &self.tags)
+            .with_state(FilterState::Mine, self.mine)
+            .with_state(FilterState::Overdue, self.overdue)
+            .with_state(FilterState::Ready, self.ready))
+    }
+}
+
+/// Returns the refusal of a filter.
+pub(super) fn wrong_filter(fault: &FilterFault) -> CliError {
+    CliError::refused(
+        "invalid_filter",
+        fault.to_string(),
+        "as in `aof list login role:backend is:overdue`",
+    )
+}
+
 pub(crate) fn run(session: &Session, args: &ListArgs) -> CliResult {
     let (workspace, in_force) = session.open("list")?;
     // Reading needs no proof of identity, so git's user counts even without a terminal.
     let me = || acting_agent(&workspace, &in_force.rules.org, args.me.as_ref(), true);
-    let mine = args.mine.then(me).transpose()?;
-    let filter = Filter {
-        mine: mine.clone(),
-        workflows: args.workflows.clone(),
-        gates: args.gates.clone(),
-        roles: args.roles.clone(),
-        agent: args.agent.clone(),
-        statuses: args
-            .statuses
-            .iter()
-            .filter_map(|state| if let State::Of(status) = state { Some(*status) } else { None })
-            .collect(),
-        hand_made: args.statuses.contains(&State::New),
-        waiting: args.statuses.contains(&State::Waiting),
-        milestones: args.milestones.clone(),
-        overdue: args.overdue,
+    let filter = args.filter()?;
+    let states = [FilterState::Mine, FilterState::Waiting];
+    let you = states.iter().any(|state| filter.asks_for(*state)).then(me).transpose()?;
+    let mine = you.clone().filter(|_| filter.asks_for(FilterState::Mine));
+    let request = ListRequest {
+        filter,
+        you,
         due_before: args.due_before,
-        tags: args.tags.clone(),
-        ready: args.ready,
         search: args.search.clone(),
         all: args.all,
         shape: if args.tree { ListShape::Tree } else { ListShape::Flat },
     };
-    let listing = list(&workspace, &in_force, &filter, args.sort);
-    check_filter_names(&filter, &in_force.rules, &listing)?;
+    let listing = list(&workspace, &in_force, &request, args.sort);
+    check_filter_names(&request.filter, &in_force.rules, &listing)?;
     let circles = listing.circles.iter().cloned();
     let warnings: Vec<Warning> = circles
         .map(|tasks| Warning::DependencyCircle { tasks })

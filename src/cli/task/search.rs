@@ -5,14 +5,17 @@ use std::ops::Range;
 use serde_json::{Value, json};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use super::list::wrong_filter;
 use crate::cli::render::changes;
 use crate::cli::render::table::{cut, fitting};
-use crate::cli::{CYAN, CliResult, Session, YELLOW, dim, styled, width};
+use crate::cli::{CYAN, CliError, CliResult, Session, YELLOW, dim, styled, width};
 use crate::files::printable::one_line;
 use crate::project::issue::left_out_warning;
-use crate::tasks::headers::list::{Filter, Sort, list};
+use crate::project::workspace::acting_agent;
+use crate::tasks::headers::filter::{TaskFilter, is_condition};
+use crate::tasks::headers::list::{ListRequest, Sort, check_filter_names, list};
 use crate::tasks::headers::listing::{SearchField, read_file};
-use crate::tasks::headers::search::Query;
+use crate::tasks::headers::search::{NoWords, Query};
 use crate::tasks::headers::summary::{SummaryDocument, TaskSummary};
 use crate::tasks::view::task_view::warnings_value;
 
@@ -24,9 +27,9 @@ const GAP: &str = "  ";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct SearchArgs {
-    /// Words, all of which must be there; in quotes a phrase
-    #[arg(required = true, value_name = "WORDS", value_parser = Query::of_argument)]
-    words: Vec<Query>,
+    /// Words, all of which must be there, in quotes a phrase; and conditions such as `role:backend`, `is:overdue`
+    #[arg(required = true, value_name = "WORDS", value_parser = search_word)]
+    words: Vec<String>,
     /// Finished tasks too
     #[arg(short, long)]
     all: bool,
@@ -35,11 +38,31 @@ pub(crate) struct SearchArgs {
     limit: usize,
 }
 
+/// Checks a word of a search: a condition, or text with a letter or digit.
+fn search_word(word: &str) -> Result<String, NoWords> {
+    if !is_condition(word) {
+        Query::of_arguments(&[word])?;
+    }
+    Ok(word.to_owned())
+}
+
 pub(crate) fn run(session: &Session, args: &SearchArgs) -> CliResult {
     let (workspace, in_force) = session.open("search")?;
-    let query = Query::all(&args.words);
-    let filter = Filter { search: Some(query.clone()), all: args.all, ..Filter::default() };
-    let listing = list(&workspace, &in_force, &filter, Sort::Relevance);
+    let (conditions, words): (Vec<&String>, Vec<&String>) =
+        args.words.iter().partition(|word| is_condition(word));
+    let query = Query::of_arguments(&words).map_err(|fault| {
+        CliError::refused(
+            "invalid_search",
+            fault.to_string(),
+            "give a word; `aof list` takes conditions alone",
+        )
+    })?;
+    let filter = TaskFilter::of_words(conditions).map_err(|fault| wrong_filter(&fault))?;
+    let you = acting_agent(&workspace, &in_force.rules.org, None, true).ok();
+    let (search, all) = (Some(query.clone()), args.all);
+    let request = ListRequest { filter, you, search, all, ..ListRequest::default() };
+    let listing = list(&workspace, &in_force, &request, Sort::Relevance);
+    check_filter_names(&request.filter, &in_force.rules, &listing)?;
     let workflow = &in_force.rules.project.default_workflow;
     let room = width().saturating_sub(INDENT.len()).min(WIDEST);
     let (mut values, mut page): (Vec<Value>, _) = (Vec::new(), String::new());

@@ -14,7 +14,8 @@ use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
-use crate::tasks::headers::list::{Filter, check_filter_names};
+use crate::tasks::headers::filter::{FilterKey, TaskFilter};
+use crate::tasks::headers::list::check_filter_names;
 use crate::tasks::headers::listing::{ListScope, Unreadable, read_all, unreadable_value};
 use crate::tasks::headers::summary::{TaskSummary, time};
 
@@ -142,7 +143,7 @@ pub(crate) fn stats(
 ) -> Result<Stats, ProjectError> {
     let mut listing = read_all(workspace, in_force, ListScope::All);
     if let Some(workflow) = &query.workflow {
-        let filter = Filter { workflows: vec![workflow.clone()], ..Filter::default() };
+        let filter = TaskFilter::default().with(FilterKey::Workflow, [workflow]);
         check_filter_names(&filter, &in_force.rules, &listing)?;
         listing.tasks.retain(|(task, _)| task.routing.workflow == *workflow);
     }

@@ -3,54 +3,39 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
 
-use crate::domain::{
-    AgentId, Due, Gate, GateId, RoleId, Status, TaskId, Timestamp, WorkflowName, composed,
-};
+use crate::domain::{AgentId, Branch, Due, Gate, GateId, RoleId, Status, TaskId, Timestamp};
 use crate::project::active_rules::InForce;
 use crate::project::error::{Named, ProjectError};
-use crate::project::rule_lookup::find_workflow;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::tasks::headers::children;
 use crate::tasks::headers::dependencies::{Dependencies, waiting_in_circles};
+use crate::tasks::headers::filter::{FilterKey, FilterState, Filterable, TaskFilter};
 use crate::tasks::headers::listing::{ListScope, Listing, Match, TaskTree, joined, read_all};
 use crate::tasks::headers::search::{KnownMatches, Query};
-use crate::tasks::headers::summary::{NEW, TaskSummary, WAITING};
+use crate::tasks::headers::summary::TaskSummary;
+use crate::tasks::headers::waiting::{WaitingDecision, waiting_for};
 
-/// The conditions for listed tasks. All given ones must hold.
+/// The selection of a list.
 #[derive(Debug, Clone, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a condition of its own")]
-pub(crate) struct Filter {
-    /// Tasks of one of these workflows.
-    pub workflows: Vec<WorkflowName>,
-    pub gates: Vec<GateId>,
-    /// Tasks of one of these roles.
-    pub roles: Vec<RoleId>,
-    /// Claimed by this agent.
-    pub agent: Option<AgentId>,
-    /// Claimed by this agent, or free and of one of its roles.
-    pub mine: Option<AgentId>,
-    /// In one of these states; in any state if this is empty and neither [`Filter::hand_made`] nor
-    /// [`Filter::waiting`] is set.
-    pub statuses: Vec<Status>,
-    /// Hand-made files that are not adopted yet.
-    pub hand_made: bool,
-    /// Ready tasks that wait for others; [`Filter::statuses`] leaves them out.
-    pub waiting: bool,
-    pub milestones: Vec<String>,
-    /// Late: the due date or the time limit of the gate has passed.
-    pub overdue: bool,
+pub(crate) struct ListRequest {
+    pub filter: TaskFilter,
+    /// The reader, for [`FilterState::Mine`] and [`FilterState::Waiting`].
+    pub you: Option<AgentId>,
     /// Due before that day, or that time.
     pub due_before: Option<Due>,
-    /// With all of these labels.
-    pub tags: Vec<String>,
-    /// Ready, with all dependencies complete.
-    pub ready: bool,
     /// With these terms in its text.
     pub search: Option<Query>,
     /// Finished tasks too.
     pub all: bool,
     pub shape: ListShape,
+}
+
+impl ListRequest {
+    /// Returns the request for the tasks that an agent has claimed.
+    pub(crate) fn held_by(agent: &AgentId) -> Self {
+        Self { filter: TaskFilter::default().with(FilterKey::Agent, [agent]), ..Self::default() }
+    }
 }
 
 /// The layout of a list.
@@ -86,17 +71,20 @@ pub(crate) enum Sort {
 pub(crate) fn list(
     workspace: &Workspace,
     in_force: &InForce,
-    filter: &Filter,
+    request: &ListRequest,
     sort: Sort,
 ) -> Listing {
-    let wants_finished = filter.all || filter.statuses.iter().any(|status| status.is_finished());
-    let is_tree = filter.shape == ListShape::Tree;
+    let ListRequest { filter, you, due_before, search, all, shape } = request;
+    let is_finished = |status: Status| status.is_finished();
+    let mut statuses = filter.of_key(FilterKey::Status).filter_map(|word| word.parse().ok());
+    let wants_finished = *all || statuses.any(is_finished);
+    let is_tree = *shape == ListShape::Tree;
     // The progress of children counts finished ones.
     let scope = if wants_finished || is_tree { ListScope::All } else { ListScope::Active };
     let paths = &workspace.paths;
     let (mut listing, known) = std::thread::scope(|threads| {
-        let search = |query| threads.spawn(move || KnownMatches::of(paths, query));
-        let known = filter.search.as_ref().map(search);
+        let find = |query| threads.spawn(move || KnownMatches::of(paths, query));
+        let known = search.as_ref().map(find);
         (read_all(workspace, in_force, scope), known.map(joined))
     });
     let found = known.map(|known| known.find(workspace, in_force, &listing, scope));
@@ -104,11 +92,23 @@ pub(crate) fn list(
     let dependencies = Dependencies::note(workspace, in_force, &mut listing);
     listing.circles = waiting_in_circles(&listing);
     let progress = is_tree.then(|| children::progress(&listing));
+    let waiting = match you {
+        Some(you) if filter.asks_for(FilterState::Waiting) => {
+            waiting_for(workspace, in_force, &listing, you)
+        }
+        _ => Vec::new(),
+    };
+    let zone = &in_force.rules.project.timezone;
+    let is_due = |task: &TaskSummary, limit| {
+        task.plan.due.is_some_and(|due| !task.is_finished() && due.is_before(limit, zone))
+    };
+    let (rules, now) = (&in_force.rules, workspace.now());
+    let (dependencies, waiting, you) = (&dependencies, &waiting[..], you.as_ref());
     (listing.tasks, listing.left_out) = listing.tasks.into_iter().partition(|(task, _)| {
         (wants_finished || !task.is_finished())
-            && filter.wants(&in_force.rules, task, workspace.now())
-            && (filter.search.is_none() || found.contains_key(&task.id))
-            && (!filter.ready || is_ready(task, &dependencies))
+            && filter.admits(&ListCandidate { task, rules, you, waiting, dependencies, now })
+            && due_before.is_none_or(|limit| is_due(task, limit))
+            && (search.is_none() || found.contains_key(&task.id))
     });
     listing.tasks.sort_by(|(a, _), (b, _)| order(a, b, sort, &found));
     listing.matches = found;
@@ -117,43 +117,51 @@ pub(crate) fn list(
     listing
 }
 
-impl Filter {
-    fn wants(&self, rules: &Rules, task: &TaskSummary, now: Timestamp) -> bool {
-        let (org, zone) = (&rules.org, &rules.project.timezone);
-        let any_status = self.statuses.is_empty() && !self.hand_made && !self.waiting;
-        let status = match task.shown_state() {
-            NEW => self.hand_made,
-            WAITING => self.waiting,
-            _ => self.statuses.contains(&task.status),
-        };
-        let is_before = |limit| {
-            task.plan.due.is_some_and(|due| !task.is_finished() && due.is_before(limit, zone))
-        };
-        let has = |agent: &AgentId| task.agents().any(|holder| holder == agent);
-        let may_take = |agent: &AgentId| {
-            task.free_roles().any(|role| org.roles_of(agent).any(|own| own == role))
-        };
-        one_of(&self.workflows, [&task.routing.workflow])
-            && one_of(&self.gates, task.current_gate())
-            && one_of(&self.roles, task.roles())
-            && (any_status || status)
-            && self.agent.as_ref().is_none_or(has)
-            && self.mine.as_ref().is_none_or(|agent| has(agent) || may_take(agent))
-            && (self.milestones.is_empty()
-                || task.plan.milestone.as_deref().is_some_and(|own| same(&self.milestones, own)))
-            && (!self.overdue || task.is_overdue(now))
-            && self.due_before.is_none_or(is_before)
-            && self.tags.iter().all(|tag| same(&task.tags, tag))
+/// A task of a list, and the facts around it that a filter asks for.
+struct ListCandidate<'l> {
+    task: &'l TaskSummary,
+    rules: &'l Rules,
+    you: Option<&'l AgentId>,
+    waiting: &'l [WaitingDecision],
+    dependencies: &'l Dependencies,
+    now: Timestamp,
+}
+
+impl Filterable for ListCandidate<'_> {
+    fn texts(&self) -> Vec<&str> {
+        let tags = self.task.tags.iter().map(String::as_str);
+        [self.task.id.as_str(), &self.task.title].into_iter().chain(tags).collect()
     }
-}
 
-/// Returns whether the text is among these, regardless of how accents are encoded.
-pub(crate) fn same(texts: &[String], wanted: &str) -> bool {
-    texts.iter().any(|text| text == wanted || composed(text) == composed(wanted))
-}
+    fn values(&self, key: FilterKey) -> Vec<&str> {
+        let task = self.task;
+        match key {
+            FilterKey::Role => task.roles().map(RoleId::as_str).collect(),
+            FilterKey::Agent => task.agents().map(AgentId::as_str).collect(),
+            FilterKey::Tag => task.tags.iter().map(String::as_str).collect(),
+            FilterKey::Workflow => vec![task.routing.workflow.as_str()],
+            FilterKey::Milestone => task.plan.milestone.as_deref().into_iter().collect(),
+            FilterKey::Gate => {
+                let branches = task.open_branches.iter().map(|branch| &branch.id);
+                task.current_gate().into_iter().chain(branches).map(GateId::as_str).collect()
+            }
+            FilterKey::Status => vec![task.shown_state()],
+            FilterKey::Priority => vec![task.priority().as_str()],
+        }
+    }
 
-fn one_of<'t, T: PartialEq + 't>(wanted: &[T], values: impl IntoIterator<Item = &'t T>) -> bool {
-    wanted.is_empty() || values.into_iter().any(|value| wanted.contains(value))
+    fn is(&self, state: FilterState) -> bool {
+        let task = self.task;
+        match state {
+            FilterState::Mine => self.you.is_some_and(|you| task.is_mine(self.rules, you)),
+            FilterState::Overdue => task.is_overdue(self.now),
+            FilterState::Ready => is_ready(task, self.dependencies),
+            FilterState::Blocked => task.shown_state() == Status::Blocked.as_str(),
+            FilterState::Waiting => self.waiting.iter().any(|own| own.ticket.task == task.id),
+            FilterState::Escalated => task.escalated().is_some(),
+            FilterState::Held => task.is_held(),
+        }
+    }
 }
 
 fn order(a: &TaskSummary, b: &TaskSummary, sort: Sort, found: &HashMap<TaskId, Match>) -> Ordering {
@@ -184,15 +192,15 @@ pub(crate) fn task_held_by(
     workspace: &Workspace,
     agent: &AgentId,
 ) -> Result<Option<TaskId>, ProjectError> {
-    let filter = Filter { agent: Some(agent.clone()), ..Filter::default() };
-    let listing = list(workspace, &workspace.rules()?, &filter, Sort::Priority);
+    let listing =
+        list(workspace, &workspace.rules()?, &ListRequest::held_by(agent), Sort::Priority);
     Ok(listing.tasks.first().map(|(task, _)| task.id.clone()))
 }
 
 /// Checks the names of a filter. Fails for a name that is neither in the rules nor in the listing; rules change, so a listed old name
 /// is valid.
 pub(crate) fn check_filter_names(
-    filter: &Filter,
+    filter: &TaskFilter,
     rules: &Rules,
     listing: &Listing,
 ) -> Result<(), ProjectError> {
@@ -206,26 +214,35 @@ pub(crate) fn check_filter_names(
         let known = known.into_iter().collect();
         Err(ProjectError::Unknown { kind, given: given.to_owned(), known })
     };
-    for name in &filter.workflows {
-        if !listing.tasks.iter().any(|(task, _)| task.routing.workflow == *name) {
-            find_workflow(rules, name)?;
-        }
+    let workflows =
+        || rules.project.workflows.iter().map(|workflow| workflow.name.as_str()).collect();
+    for name in filter.of_key(FilterKey::Workflow) {
+        let is_in = |task: &TaskSummary| task.routing.workflow.as_str() == name;
+        check(Named::Workflow, name, workflows(), &is_in)?;
     }
-    for id in &filter.gates {
-        let known = gates.iter().map(|gate| gate.id.as_str()).collect();
-        check(Named::Gate, id.as_str(), known, &|task| task.current_gate() == Some(id))?;
+    for id in filter.of_key(FilterKey::Gate) {
+        let known = gates.iter().flat_map(|gate| {
+            [&gate.id].into_iter().chain(
+                gate.fork().into_iter().flat_map(|fork| fork.branches.iter().map(Branch::id)),
+            )
+        });
+        let is_in =
+            |task: &TaskSummary| task.current_gate().is_some_and(|gate| gate.as_str() == id);
+        check(Named::Gate, id, known.map(GateId::as_str).collect(), &is_in)?;
     }
-    for role in &filter.roles {
+    for role in filter.of_key(FilterKey::Role) {
         let of_org = rules.org.roles.iter().map(|(role, _)| role);
         let of_gates = gates.iter().flat_map(|gate| gate.roles());
         let known = of_org.chain(of_gates).map(RoleId::as_str).collect();
-        let is_in = |task: &TaskSummary| task.roles().any(|other| other == role);
-        check(Named::Role, role.as_str(), known, &is_in)?;
+        let is_in = |task: &TaskSummary| task.roles().any(|other| other.as_str() == role);
+        check(Named::Role, role, known, &is_in)?;
     }
-    if let Some(agent) = filter.agent.as_ref().filter(|_| !rules.project.implicit_workflow) {
-        let known = rules.org.all_agents().into_iter().map(AgentId::as_str).collect();
-        let is_in = |task: &TaskSummary| task.agents().any(|other| other == agent);
-        check(Named::Agent, agent.as_str(), known, &is_in)?;
+    if !rules.project.implicit_workflow {
+        for agent in filter.of_key(FilterKey::Agent) {
+            let known = rules.org.all_agents().into_iter().map(AgentId::as_str).collect();
+            let is_in = |task: &TaskSummary| task.agents().any(|other| other.as_str() == agent);
+            check(Named::Agent, agent, known, &is_in)?;
+        }
     }
     Ok(())
 }

@@ -2,8 +2,10 @@
 
 pub(crate) mod children;
 pub(crate) mod dependencies;
+pub(crate) mod filter;
 pub(crate) mod list;
 pub(crate) mod listing;
 pub(crate) mod lookup;
 pub(crate) mod search;
 pub(crate) mod summary;
+pub(crate) mod waiting;

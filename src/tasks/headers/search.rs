@@ -55,15 +55,17 @@ impl FromStr for Query {
 }
 
 impl Query {
-    /// Reads an argument of a command: one with a space in it is a phrase, since the shell removed the quotes.
-    pub(crate) fn of_argument(argument: &str) -> Result<Self, NoWords> {
-        let is_phrase = argument.contains(char::is_whitespace) && !argument.contains('"');
-        if is_phrase { format!("\"{argument}\"").parse() } else { argument.parse() }
-    }
-
-    /// Returns the query for the terms of all these queries.
-    pub(crate) fn all(queries: &[Self]) -> Self {
-        Self { terms: queries.iter().flat_map(|query| query.terms.clone()).collect() }
+    /// Reads the arguments of a command: one with a space in it is a phrase, since the shell removed the quotes.
+    pub(crate) fn of_arguments(arguments: &[impl AsRef<str>]) -> Result<Self, NoWords> {
+        let read = |argument: &str| {
+            let is_phrase = argument.contains(char::is_whitespace) && !argument.contains('"');
+            if is_phrase { format!("\"{argument}\"").parse() } else { argument.parse::<Self>() }
+        };
+        let mut terms = Vec::new();
+        for argument in arguments {
+            terms.extend(read(argument.as_ref())?.terms);
+        }
+        if terms.is_empty() { Err(NoWords) } else { Ok(Self { terms }) }
     }
 
     /// Returns the ranges of the terms in a text, in order.

@@ -248,6 +248,20 @@ impl TaskSummary {
         own.chain(self.ready_branches().map(|branch| &branch.role))
     }
 
+    /// Returns whether the reader holds it, or may take it.
+    pub(crate) fn is_mine(&self, rules: &Rules, you: &AgentId) -> bool {
+        let is_theirs =
+            |role: &RoleId| rules.org.roles_of(you).any(|own| own == role) || rules.is_open(role);
+        !self.is_finished()
+            && (self.agents().any(|holder| holder == you) || self.free_roles().any(is_theirs))
+    }
+
+    /// Returns the role that it, or a branch of it, was escalated to.
+    pub(crate) fn escalated(&self) -> Option<&RoleId> {
+        let whole = self.task.gate.as_ref().and_then(|open| open.escalated.as_ref());
+        whole.or_else(|| self.open_branches.iter().find_map(|branch| branch.escalated.as_ref()))
+    }
+
     /// Returns the open branches that wait for an agent.
     pub(crate) fn ready_branches(&self) -> impl Iterator<Item = &OpenBranch> {
         self.open_branches.iter().filter(|branch| branch.status == BranchStatus::Ready)

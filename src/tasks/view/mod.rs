@@ -2,6 +2,5 @@
 
 pub(crate) mod brief;
 pub(crate) mod task_view;
-pub(crate) mod waiting;
 pub(crate) mod why;
 pub(crate) mod work_diff;

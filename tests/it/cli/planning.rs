@@ -180,6 +180,20 @@ fn lists_are_sorted_and_filtered_by_the_plan() {
     assert_eq!(listed(&env, &["--milestone", "v1"]), ["Next", "Late"]);
     assert_eq!(listed(&env, &["--milestone", "v1", "--milestone", "v2"]).len(), 3);
     assert_eq!(listed(&env, &["--overdue"]), ["Late"]);
+    for (words, found) in [
+        (&["is:overdue"][..], &["Late"][..]),
+        (&["milestone:v1", "MILESTONE:V2", "ne"], &["Next"]),
+        (&["status:ready", "priority:critical"], &["Never"]),
+        (&["is:ready", "e"], &["Never", "Next", "Late"]),
+        (&["milestone:v1", "a:b"], &[]),
+    ] {
+        assert_eq!(listed(&env, words), found, "{words:?}");
+    }
+    assert_snapshot!(env.aof_aside(&["list", "is:overdu"]).code(4).stderr, @"
+    error: `overdu` filters nothing; did you mean `overdue`? Known: mine, overdue, ready, blocked, waiting, escalated, held
+
+    hint: as in `aof list login role:backend is:overdue`
+    ");
     assert_eq!(listed(&env, &["--due-before", "2026-02-16"]), ["Late"]);
     assert_eq!(listed(&env, &["--due-before", "2026-02-17"]), ["Soon", "Late"]);
     assert_eq!(listed(&env, &["--due-before", "2026-02-17T12:00:01Z"]).len(), 3);

@@ -6,8 +6,8 @@ use super::layout::{LISTED, PageFrame, left_out, names, prose, query_string, sin
 use crate::board::model::columns::{
     BoardColumn, BoardLane, BoardView, BranchCard, Card, DoneCount, Place,
 };
-use crate::board::model::filter::CardFilter;
 use crate::domain::{Priority, Ticket, counted};
+use crate::tasks::headers::filter::TaskFilter;
 
 /// The number of cards that a column shows at first.
 const FEW: usize = 25;
@@ -23,10 +23,10 @@ pub(crate) struct BoardQuery {
 
 /// Returns the board. An invalid filter is reported, and hides nothing.
 pub(crate) fn board(frame: &PageFrame, board: &BoardView, query: &BoardQuery) -> Markup {
-    let parsed: Result<CardFilter, String> = query.text.parse().map_err(|fault| format!("{fault}"));
+    let parsed: Result<TaskFilter, String> = query.text.parse().map_err(|fault| format!("{fault}"));
     let (filter, fault) = match parsed {
         Ok(filter) => (filter, None),
-        Err(fault) => (CardFilter::default(), Some(fault)),
+        Err(fault) => (TaskFilter::default(), Some(fault)),
     };
     html! {
         h1.hidden { "Board of " (frame.project) }
@@ -39,7 +39,7 @@ pub(crate) fn board(frame: &PageFrame, board: &BoardView, query: &BoardQuery) ->
                 @if !query.text.is_empty() { a href=(frame.links.board()) { "all" } }
                 @if let Some(fault) = &fault { p.fault #fault role="alert" { (prose(fault)) } }
                 @else if !query.text.is_empty() {
-                    p.found role="status" { (counted(board.cards().filter(|card| filter.wants(card)).count(), "task")) " found" }
+                    p.found role="status" { (counted(board.cards().filter(|card| filter.admits(*card)).count(), "task")) " found" }
                 }
             }
         }
@@ -63,7 +63,7 @@ pub(crate) fn board(frame: &PageFrame, board: &BoardView, query: &BoardQuery) ->
 fn lane_section(
     frame: &PageFrame,
     lane: &BoardLane,
-    filter: &CardFilter,
+    filter: &TaskFilter,
     query: &BoardQuery,
 ) -> Markup {
     let heading = format!("lane-{}", lane.workflow);
@@ -81,11 +81,11 @@ fn column_section(
     frame: &PageFrame,
     lane: &BoardLane,
     column: &BoardColumn,
-    filter: &CardFilter,
+    filter: &TaskFilter,
     query: &BoardQuery,
 ) -> Markup {
     let path = format!("{}/{}", lane.workflow, column.place.name());
-    let cards: Vec<&Card> = column.cards.iter().filter(|card| filter.wants(card)).collect();
+    let cards: Vec<&Card> = column.cards.iter().filter(|card| filter.admits(*card)).collect();
     // Exported files have no second page of a column.
     let is_whole = frame.you.is_none() || query.whole.as_deref() == Some(&path);
     let room = if is_whole { usize::MAX } else { FEW };

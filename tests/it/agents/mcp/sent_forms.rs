@@ -85,7 +85,7 @@ fn what_can_mean_several_things_is_refused_and_the_next_call_is_right_in_all_arg
             4,
         ),
         (
-            json!({"Limit": "2", "filter": "x", "tag": ["roses"]}),
+            json!({"Limit": "2", "where": "x", "tag": ["roses"]}),
             json!({"limit": 2, "tag": "roses"}),
             1,
         ),
