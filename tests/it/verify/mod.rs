@@ -2,6 +2,7 @@
 
 mod history;
 mod merge_commits;
+mod old_history;
 mod passkeys;
 mod push_hook;
 mod signatures;
