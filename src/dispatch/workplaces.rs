@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::domain::{
-    AgentId, BranchStatus, Identity, OpenBranch, RoleId, Station, Status, Task, Ticket, Timestamp,
+    AgentId, Blocker, BranchStatus, Identity, OpenBranch, RoleId, Station, Status, Task, Ticket,
+    Timestamp,
 };
 use crate::git::{Repository, UncommittedChanges};
 use crate::project::active_rules::InForce;
@@ -144,7 +145,7 @@ pub struct Opening {
     /// True if it is for people only.
     pub people_only: bool,
     /// Its blockers, if it is blocked.
-    pub blockers: Option<Vec<String>>,
+    pub blockers: Option<Vec<Blocker>>,
 }
 
 /// Returns the openings of the task, in the order of the workflow.

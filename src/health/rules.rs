@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::context::{CheckContext, CheckResult, CheckedProject, count};
 use crate::domain::project::some;
-use crate::domain::{LostDependency, Status, TaskId, TaskLayout};
+use crate::domain::{Blocker, LostDependency, Status, TaskId, TaskLayout};
 use crate::files::config::configuration::PROJECT_FILE;
 use crate::git::GitError;
 use crate::health::git::failing;
@@ -18,7 +18,7 @@ use crate::project::issue::Issue;
 use crate::project::rule_files::check_worktree;
 use crate::project::trust::RulePrograms;
 use crate::project::workspace::Workspace;
-use crate::rules::{Finding, Rules, explained, is_nobody, unstaffed};
+use crate::rules::{Finding, Rules, explained, unstaffed};
 use crate::storage::layout::{TASKS, task_path};
 use crate::storage::task_files::{WalkEntry, walk_active};
 use crate::system::terminal::all_quoted;
@@ -263,7 +263,7 @@ fn stuck_task_issue(rules: &Rules, header: &TaskSummary) -> Option<Issue> {
             match &header.blockers[..] {
                 [] => format!("{id} is blocked, and nobody said why"),
                 blockers => {
-                    let blockers = blockers.iter().map(|text| explained(rules, text));
+                    let blockers = blockers.iter().map(|blocker| explained(rules, blocker));
                     format!("{id} is blocked: {}", blockers.collect::<Vec<_>>().join("; "))
                 }
             },
@@ -352,16 +352,13 @@ pub(crate) fn check_unapplied_rules(context: &CheckContext<'_>) -> CheckResult {
 /// Returns a hint for unblocking a blocked task.
 fn unblock_hint(header: &TaskSummary) -> String {
     let id = &header.id;
-    let lost =
-        header.blockers.iter().filter_map(|blocker| LostDependency::read(blocker)).next_back();
-    match lost.as_ref().map(LostDependency::task) {
+    let lost = header.blockers.iter().filter_map(Blocker::lost).next_back();
+    match lost.map(LostDependency::task) {
         Some(lost) => format!(
             "take {lost} up again: `aof reopen {lost} --to GATE --reason \"...\"`; \
              or go on without it: `aof edit {id} --undepends {lost}`"
         ),
-        None if !header.blockers.is_empty()
-            && header.blockers.iter().all(|text| is_nobody(text)) =>
-        {
+        None if !header.blockers.is_empty() && header.blockers.iter().all(Blocker::is_nobody) => {
             "put somebody into the role in org.yaml, and commit that: it goes on by itself"
                 .to_owned()
         }

@@ -7,7 +7,8 @@ use serde_json::json;
 
 use super::words::words;
 use super::{
-    AgentId, GateId, Period, RoleId, Station, Task, TaskId, Ticket, Timestamp, Visit, WorkflowName,
+    AgentId, Blocker, GateId, Period, RoleId, Station, Task, TaskId, Ticket, Timestamp, Visit,
+    WorkflowName,
 };
 
 /// Something that a person, a log or a metric may want to know (spec 1, section 9). It serializes as its own fields in the event
@@ -39,7 +40,7 @@ pub enum Event {
         gate: GateId,
         #[serde(skip_serializing_if = "Vec::is_empty")]
         holders: Vec<AgentId>,
-        blockers: Vec<String>,
+        blockers: Vec<Blocker>,
     },
     /// A blocked or held task was unblocked.
     Unblocked { gate: GateId },
@@ -94,7 +95,7 @@ pub enum Event {
     #[serde(serialize_with = "superseded")]
     Superseded { ticket: Ticket, visit: Box<Visit>, by: Option<AgentId> },
     /// A task, or a branch of it, waits for something external.
-    Blocked { gate: Station, agent: Option<AgentId>, blockers: Vec<String> },
+    Blocked { gate: Station, agent: Option<AgentId>, blockers: Vec<Blocker> },
     /// A finished task was reopened.
     Reopened(#[serde(serialize_with = "transition")] Box<Visit>),
     /// A person moved a task against the workflow.

@@ -4,6 +4,7 @@
 //! wrong is parsed once, at the edge, into a type that cannot be.
 
 pub mod acceptance;
+mod blocker;
 mod completion;
 pub(crate) mod event;
 pub mod histogram;
@@ -17,6 +18,7 @@ pub(crate) mod task;
 pub mod words;
 pub mod workflow;
 
+pub use blocker::{Blocker, Loss, LostDependency};
 pub use completion::SUSPEND;
 pub use completion::{
     BODY_LIMIT, CheckResults, ChecklistCount, Completion, CompletionContent, Facts, ReplyFields,
@@ -40,8 +42,8 @@ pub use project::{
 };
 pub use ssh::{PublicKey, SshSignature};
 pub use task::{
-    BranchStatus, Destination, Join, Loss, LostDependency, OpenBranch, OpenVisit, ReviewContext,
-    Routing, Task, Visit, Work,
+    BranchStatus, Destination, Join, OpenBranch, OpenVisit, ReviewContext, Routing, Task, Visit,
+    Work,
 };
 pub use words::{Severity, Unknown, did_you_mean, listed, nearest};
 pub use words::{composed, counted, distinct, is_combining_mark, without_accents};
@@ -63,6 +65,7 @@ pub type Map = serde_json::Map<String, serde_json::Value>;
 pub use jiff::Timestamp;
 
 words::serialize_as_text!(
+    Blocker,
     Destination,
     Due,
     Ending,

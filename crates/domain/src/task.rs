@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use super::words::words;
 use super::{
-    AgentId, CheckResults, Ending, GateId, IdFault, LoopItem, Map, Outcome, Priority, RoleId,
-    SshSignature, Stamp, Station, Status, TaskId, TaskPlan, Ticket, Verdict, WorkflowName,
+    AgentId, Blocker, CheckResults, Ending, GateId, IdFault, LoopItem, Map, Outcome, Priority,
+    RoleId, SshSignature, Stamp, Station, Status, TaskId, TaskPlan, Ticket, Verdict, WorkflowName,
 };
 
 /// A task as its file records it. When serialized, it has no history, no review context and no free JSON: the cache's format has no
@@ -41,7 +41,7 @@ pub struct Task {
     /// The requests of the last rejection. They stay until the gate that sent the task back passes it.
     #[serde(skip)]
     pub review: Option<ReviewContext>,
-    pub blockers: Vec<String>,
+    pub blockers: Vec<Blocker>,
     /// The values that the task started with, and each gate's latest outputs under the gate's name.
     #[serde(skip)]
     pub context: Map,
@@ -217,7 +217,7 @@ pub struct OpenBranch {
     /// The time when its time limit last ran out, if no role steps in for that.
     pub overdue: Option<Timestamp>,
     pub status: BranchStatus,
-    pub blockers: Vec<String>,
+    pub blockers: Vec<Blocker>,
 }
 
 impl OpenBranch {
@@ -298,64 +298,6 @@ pub struct Work {
     pub at: Timestamp,
     /// The text, as it came.
     pub text: String,
-}
-
-/// The longest reason that is repeated, in characters.
-const LONGEST: usize = 200;
-
-/// A dependency that has ended without being complete.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LostDependency {
-    task: TaskId,
-    how: Loss,
-    why: String,
-}
-
-words!(
-    /// The way a task ended without being complete.
-    Loss, "a loss", {
-        /// It has failed.
-        Failed = "has failed",
-        /// It was cancelled.
-        Cancelled = "was cancelled",
-    }
-);
-
-impl LostDependency {
-    /// Returns the loss of a task in that state; `None` if the state is not a loss. The first line of `why` is its reason.
-    pub fn of(task: TaskId, status: Status, why: &str) -> Option<Self> {
-        let how = match status {
-            Status::Failed => Loss::Failed,
-            Status::Cancelled => Loss::Cancelled,
-            Status::Ready | Status::InProgress | Status::Blocked | Status::Complete => return None,
-        };
-        let line = why.trim().lines().next().unwrap_or_default().trim();
-        let mut why: String = line.chars().filter(|c| !c.is_control()).take(LONGEST).collect();
-        if why.len() < line.len() && line.chars().count() > LONGEST {
-            why.push_str("...");
-        }
-        Some(Self { task, how, why })
-    }
-
-    /// Parses a blocker that reports a loss; `None` for other blockers.
-    pub fn read(blocker: &str) -> Option<Self> {
-        let (task, rest) = blocker.strip_prefix("Depends on ")?.split_once(", which ")?;
-        let (how, why) = rest.split_once(": ").unwrap_or((rest, ""));
-        let lost = Self { task: task.parse().ok()?, how: how.parse().ok()?, why: why.to_owned() };
-        (lost.to_string() == blocker).then_some(lost)
-    }
-
-    /// Returns the task that was lost.
-    pub fn task(&self) -> &TaskId {
-        &self.task
-    }
-}
-
-impl fmt::Display for LostDependency {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Depends on {}, which {}", self.task, self.how)?;
-        if self.why.is_empty() { Ok(()) } else { write!(f, ": {}", self.why) }
-    }
 }
 
 /// One ended visit (DESIGN section 4, `gateHistory`).
@@ -516,35 +458,6 @@ impl fmt::Display for Destination {
             Self::End => f.pad("$end"),
             Self::Cancelled => f.pad("$cancelled"),
             Self::Fail => f.pad("$fail"),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_written_is_known_again_and_nothing_else() {
-        let lost = |status, why: &str| LostDependency::of("AOF-abc".parse().unwrap(), status, why);
-        for (status, why, text) in [
-            (Status::Failed, "No: way \n more", "Depends on AOF-abc, which has failed: No: way"),
-            (Status::Cancelled, " ", "Depends on AOF-abc, which was cancelled"),
-            (Status::Failed, "a\tb", "Depends on AOF-abc, which has failed: ab"),
-        ] {
-            let own = lost(status, why).unwrap();
-            assert_eq!(own.to_string(), text);
-            assert_eq!(LostDependency::read(text), Some(own));
-        }
-        assert!(lost(Status::Failed, &"x".repeat(300)).unwrap().to_string().ends_with("xxx..."));
-        assert_eq!(lost(Status::Complete, "done"), None);
-        for text in [
-            "Depends on me",
-            "Depends on AOF-abc, which sleeps",
-            "depends on AOF-abc, which has failed",
-            "Depends on AOF-abc, which has failed: ",
-        ] {
-            assert_eq!(LostDependency::read(text), None, "{text}");
         }
     }
 }

@@ -182,7 +182,7 @@ fn events_of_fields(rules: &Rules, before: &Task, after: &Task, act: Option<&Act
         Some(Act::Hold { reason, .. }) => events.push(Event::Held {
             gate: gate(),
             holders: holders(before, None, true),
-            blockers: vec![reason.clone()],
+            blockers: vec![reason.as_str().into()],
         }),
         Some(Act::Reroute) => {
             // The rules no longer allow the holder (spec 1, 9.13).

@@ -96,9 +96,7 @@ pub use replay::{
     Breach, Proof, ReplayedAct, StateChange, explain, prove, rehashed, same_engine_fields,
 };
 pub use routing::fork::{branch_of, preview_branch};
-pub use routing::reviews::{
-    explained, is_circle, is_nobody, lost_dependencies, open_points, unanswered,
-};
+pub use routing::reviews::{explained, lost_dependencies, open_points, unanswered};
 pub use routing::route::{Passage, TooOften, preview};
 pub use routing::workplace::{Workplace, may_complete};
 pub use signing::{entry_ticket, flaw, to_sign};

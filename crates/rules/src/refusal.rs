@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 
 use super::outputs::Problem;
 use aof_domain::{
-    AgentId, CheckResults, CompletionId, Ending, GateCheck, GateId, Identity, Outcome, Permission,
-    PublicKey, RoleId, Station, Status, TaskId, Ticket, Timestamp, Visit, WorkflowName, listed,
-    nearest,
+    AgentId, Blocker, CheckResults, CompletionId, Ending, GateCheck, GateId, Identity, Outcome,
+    Permission, PublicKey, RoleId, Station, Status, TaskId, Ticket, Timestamp, Visit, WorkflowName,
+    listed, nearest,
 };
 
 /// The namespace of our signatures: a signature for git or for a file does not count.
@@ -59,8 +59,8 @@ pub enum Refusal {
         "your claim of task `{ticket}` ended because nobody renewed it, and `{holder}` has it now"
     )]
     ClaimLost { ticket: Ticket, holder: AgentId, agent: AgentId },
-    #[error("task `{task}` is held: {}", .reasons.join("; "))]
-    Held { task: TaskId, reasons: Vec<String> },
+    #[error("task `{task}` is held: {}", Blocker::joined(.reasons))]
+    Held { task: TaskId, reasons: Vec<Blocker> },
     #[error("{}", not_due(.ticket, *.at))]
     NotDue { ticket: Ticket, at: Option<Timestamp> },
     /// Spec 1, 9.13.
@@ -155,8 +155,8 @@ pub enum Refusal {
     MissingReason { act: &'static str },
     #[error("`{agent}` may not {}: that is for people", forbidden(*.act))]
     NotPermitted { agent: AgentId, act: Permission },
-    #[error("task `{ticket}` is blocked: {}", .blockers.join("; "))]
-    Blocked { ticket: Ticket, blockers: Vec<String> },
+    #[error("task `{ticket}` is blocked: {}", Blocker::joined(.blockers))]
+    Blocked { ticket: Ticket, blockers: Vec<Blocker> },
     #[error(
         "task `{task}` is at gate `{gate}`, where several branches are open: say which one you mean"
     )]

@@ -191,7 +191,7 @@ fn candidates(before: &Task, after: &Task) -> Vec<(Act, Timestamp)> {
     }
     acts.push(Act::Depend { lost: lost_dependencies(after) });
     // A hold adds its reason to the blockers.
-    let reason = after.blockers.last().cloned().unwrap_or_default();
+    let reason = after.blockers.last().map(ToString::to_string).unwrap_or_default();
     acts.push(Act::Hold { by: person.clone(), reason });
     for own in after.gate.iter().flat_map(|open| &open.branches) {
         let branch = Some(own.id.clone());

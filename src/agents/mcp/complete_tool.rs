@@ -12,8 +12,8 @@ use super::open_project::{OpenProject, ToolError};
 use super::tool_schema::{ArgForm, Argument, Arguments, TASK, Tool, ToolEffect};
 use crate::domain::ssh::SshFault;
 use crate::domain::{
-    AgentId, BODY_LIMIT, Completion, CompletionContent, Exhausted, Outcome, RoleId, SshSignature,
-    Status, TaskId,
+    AgentId, BODY_LIMIT, Blocker, Completion, CompletionContent, Exhausted, Outcome, RoleId,
+    SshSignature, Status, TaskId,
 };
 use crate::git::PromptPlace;
 use crate::project::error::ProjectError;
@@ -268,7 +268,7 @@ pub(crate) fn task_standing(project: &OpenProject<'_>, changed: &Changed) -> (St
     let others: Vec<&str> = waiting_for.iter().map(TaskId::as_str).collect();
     let turn = match (task.status, &names[..]) {
         _ if !others.is_empty() => format!("{WAITING} for {}", others.join(", ")),
-        (Status::Blocked, _) => format!("blocked: {}", task.blockers.join("; ")),
+        (Status::Blocked, _) => format!("blocked: {}", Blocker::joined(&task.blockers)),
         (status, []) => status.to_string().replace('_', " "),
         (status, names) => {
             format!("{} for {}", status.to_string().replace('_', " "), names.join(" or "))

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::dispatch::workplaces::Opening;
-use crate::domain::{AgentId, Completion, RoleId, Station, Status, Task, TaskId, Ticket, Visit};
+use crate::domain::{
+    AgentId, Blocker, Completion, RoleId, Station, Status, Task, TaskId, Ticket, Visit,
+};
 use crate::files::task_file::TaskFile;
 use crate::project::error::ProjectError;
 use crate::project::workspace::{Clock, Network, Workspace, warn_in_log};
@@ -208,7 +210,7 @@ pub struct WaitingWork {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WaitReason {
     People,
-    Blocked(Vec<String>),
+    Blocked(Vec<Blocker>),
     /// org.yaml does not specify how to start any of the agents that may work there.
     NotStartable,
     /// An agent that this runner does not start holds the opening.

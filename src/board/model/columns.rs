@@ -346,7 +346,7 @@ fn card(
         overdue: task.is_overdue(source.now),
         escalated: task.escalated().cloned(),
         waiting_for: task.waiting_for.clone(),
-        blockers: task.blockers.clone(),
+        blockers: task.blockers.iter().map(ToString::to_string).collect(),
         rejections: task.visits.iter().filter(|visit| visit.rejected).count(),
         checklist: boxes,
         children: children.get(&task.id).copied().and_then(DoneCount::of_children),

@@ -20,7 +20,7 @@ use crate::cli::{
     CliResult, Output, Session, counted, cyan, dim, green, json_line, length, merged, now, red,
     yellow,
 };
-use crate::domain::{AgentId, Completion, Status, Ticket, listed};
+use crate::domain::{AgentId, Blocker, Completion, Status, Ticket, listed};
 use crate::files::printable::{inert, one_line};
 use crate::project::git_hints::GitCommands;
 use crate::project::workspace::Workspace;
@@ -208,7 +208,7 @@ pub(crate) fn why(waits: &WaitingWork) -> String {
             format!("waits for {agents}; `aof complete {ticket} --outcome ...`")
         }
         WaitReason::Blocked(blockers) => {
-            let blockers = one_line(&blockers.join("; "));
+            let blockers = one_line(&Blocker::joined(blockers));
             format!("is blocked: {blockers}; `aof unblock {task} --reason ...` lets it go on")
         }
         WaitReason::NotStartable if waits.agents.is_empty() => {

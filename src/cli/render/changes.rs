@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::cli::{Session, between, counted, cyan, green, merged, now, red};
 use crate::dispatch::hand_out::{DependencyChange, WorkAssignment};
 use crate::dispatch::sweep::SweepResult;
-use crate::domain::{AgentId, Ending, OpenBranch, Severity, Task, Visit};
+use crate::domain::{AgentId, Blocker, Ending, OpenBranch, Severity, Task, Visit};
 use crate::files::diagnostic::{ColorMode, Diagnostic, render_all};
 use crate::files::printable::inert;
 use crate::history::sync::outcome::Loss;
@@ -43,7 +43,7 @@ pub(crate) fn timeout_text(changed: &Changed) -> String {
     let role = role.map(|role| format!("; it is {role}'s now")).unwrap_or_default();
     let blocked = match &task.blockers[..] {
         [] => String::new(),
-        blockers => format!(", and blocked: {}", blockers.join("; ")),
+        blockers => format!(", and blocked: {}", Blocker::joined(blockers)),
     };
     format!("timed out at {}{holder}{role}{blocked}", visit.station())
 }

@@ -141,7 +141,7 @@ fn turn_at(rules: &Rules, task: &Task, branch: &OpenBranch) -> String {
         }
         _ if workplace.is_none() => "nobody: it is not in the rules any more".to_owned(),
         (BranchStatus::Blocked, _) => {
-            let blockers = branch.blockers.iter().map(|text| explained(rules, text));
+            let blockers = branch.blockers.iter().map(|blocker| explained(rules, blocker));
             let blockers = blockers.collect::<Vec<_>>().join("; ");
             format!("blocked: {} (role {role})", inert(&blockers))
         }

@@ -264,7 +264,7 @@ fn turn(rules: &Rules, changed: &Changed, task: &Task) -> String {
     let branches = task.gate.as_ref().map(|open| &open.branches[..]).unwrap_or_default();
     match task.status {
         Status::Blocked => {
-            let blockers = task.blockers.iter().map(|text| explained(rules, text));
+            let blockers = task.blockers.iter().map(|blocker| explained(rules, blocker));
             let blockers = blockers.collect::<Vec<_>>().join("; ");
             format!("{}: {}", yellow("blocked"), inert(&blockers))
         }

@@ -103,7 +103,7 @@ fn page(
     page.section("Children", &view.children.iter().map(child).collect::<Vec<_>>());
     page.text(task.description.as_deref().unwrap_or_default());
     page.section("Tests", &test_lines(&view.file));
-    let blockers = task.blockers.iter().map(|text| explained(rules, text));
+    let blockers = task.blockers.iter().map(|blocker| explained(rules, blocker));
     page.section("Blocked by", &blockers.collect::<Vec<_>>());
     if let Some(review) = &task.review {
         page.review(review, Some(&review.from_gate), now);
@@ -342,6 +342,6 @@ fn destination(visit: &Visit) -> String {
     left.map(|to| format!(" -> {}{item}{round}", to.noun())).unwrap_or_default()
 }
 
-fn blockers(list: &[String]) -> String {
-    list.iter().map(|blocker| "\n    - ".to_owned() + &one_line(blocker)).collect()
+fn blockers<T: ToString>(list: &[T]) -> String {
+    list.iter().map(|blocker| "\n    - ".to_owned() + &one_line(&blocker.to_string())).collect()
 }

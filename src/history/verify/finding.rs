@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::domain::words::words;
-use crate::domain::{RoleId, Task, TaskId, Timestamp, Visit, listed};
+use crate::domain::{Blocker, RoleId, Task, TaskId, Timestamp, Visit, listed};
 use crate::files::printable::one_line;
 use crate::files::task_file::visits;
 use crate::git::{CommitId, LogEntry};
@@ -275,7 +275,7 @@ fn show_field(task: &Task, field: &str) -> String {
             },
         ),
         "reviewContext" => if task.review.is_some() { "there" } else { "nothing" }.to_owned(),
-        "blockers" => or_nothing(task.blockers.join("; ")),
+        "blockers" => or_nothing(Blocker::joined(&task.blockers)),
         "context" => or_nothing(listed(task.context.keys())),
         "workflowHash" => or_nothing(task.workflow_hash.clone().unwrap_or_default()),
         _ => String::new(),

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use crate::domain::histogram::Histogram;
 use crate::domain::{
-    Branch, Destination, Ending, Gate, GateId, GateKind, Outcome, Status, Workflow,
+    Blocker, Branch, Destination, Ending, Gate, GateId, GateKind, Outcome, Status, Workflow,
 };
 use crate::observability::stats::gates::most_passes;
 use crate::observability::stats::numbers::verdicts;
-use crate::rules::{Edge, EdgeKind, Rules, edges, is_circle, is_nobody};
+use crate::rules::{Edge, EdgeKind, Rules, edges};
 use crate::tasks::headers::summary::{EndedVisit, TaskSummary};
 
 /// The reasons why a task is blocked, as labels.
@@ -183,7 +183,7 @@ impl<'h> Counts<'h> {
             *self.blocked.entry([workflow, reason(header)]).or_default() += 1;
         }
         if let Some(role) = &header.role
-            && header.blockers.iter().any(|text| is_nobody(text))
+            && header.blockers.iter().any(Blocker::is_nobody)
         {
             *self.no_agents.entry([workflow, gate, role.as_str()]).or_default() += 1;
         }
@@ -209,15 +209,15 @@ impl<'h> Counts<'h> {
 
 /// Returns the label for the reason why the task is blocked. Reasons that need a person have precedence.
 fn reason(header: &TaskSummary) -> &'static str {
-    let says = |test: fn(&str) -> bool| header.blockers.iter().any(|text| test(text));
+    let says = |test: fn(&Blocker) -> bool| header.blockers.iter().any(test);
     let [held, circle, dependency, no_agents, reported] = REASONS;
     if header.is_held() {
         held
-    } else if says(is_circle) {
+    } else if says(|blocker| matches!(blocker, Blocker::Circle(_))) {
         circle
     } else if !header.lost_dependencies.is_empty() {
         dependency
-    } else if says(is_nobody) {
+    } else if says(Blocker::is_nobody) {
         no_agents
     } else {
         reported

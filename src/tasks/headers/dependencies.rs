@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::domain::{LostDependency, Status, Task, TaskId};
+use crate::domain::{Blocker, LostDependency, Status, Task, TaskId};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
@@ -120,19 +120,20 @@ impl Dependencies {
 
     /// Returns the lost dependencies of the task if they differ from those that it records; `None` for tasks in progress.
     pub(crate) fn changes_for(&self, task: &TaskSummary) -> Option<Vec<LostDependency>> {
-        let known: Vec<LostDependency> =
-            task.lost_dependencies.iter().filter_map(|text| LostDependency::read(text)).collect();
+        let known: Vec<&LostDependency> =
+            task.lost_dependencies.iter().filter_map(Blocker::lost).collect();
         let mut lost: Vec<LostDependency> = Vec::new();
         for found in task.depends_on.iter().filter_map(|id| self.lost.get(id)) {
             // A blocker with the same text from a completion blocks already.
-            let is_said = !known.contains(found) && task.blockers.contains(&found.to_string());
+            let blocks = |blocker: &Blocker| blocker.lost() == Some(found);
+            let is_said = !known.contains(&found) && task.blockers.iter().any(blocks);
             if !is_said && !lost.contains(found) {
                 lost.push(found.clone());
             }
         }
         let is_ready = !task.is_new && task.status == Status::Ready;
         let waits = (is_ready || !known.is_empty()) && !task.is_finished();
-        (waits && lost != known).then_some(lost)
+        (waits && !lost.iter().eq(known)).then_some(lost)
     }
 }
 

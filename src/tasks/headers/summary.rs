@@ -8,15 +8,15 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::domain::{
-    AgentId, BranchStatus, ChecklistCount, Due, Ending, Gate, GateId, Join, Map, OpenBranch,
-    OpenVisit, Outcome, Priority, RoleId, Status, Task, TaskId, Timestamp, Verdict, Visit,
-    WorkflowName, distinct,
+    AgentId, Blocker, BranchStatus, ChecklistCount, Due, Ending, Gate, GateId, Join, Map,
+    OpenBranch, OpenVisit, Outcome, Priority, RoleId, Status, Task, TaskId, Timestamp, Verdict,
+    Visit, WorkflowName, distinct,
 };
 use crate::files::acceptance;
 use crate::files::acceptance::{TESTS, TESTS_FILE};
 use crate::files::task_file::misread::misread;
 use crate::files::task_file::{Origin, TaskFile, link_value};
-use crate::rules::{Rules, Stay, is_nobody, is_over, lost_dependencies, owed, stay};
+use crate::rules::{Rules, Stay, is_over, lost_dependencies, owed, stay};
 use crate::storage::{CacheFile, Deferred, FileStat, ProjectPath};
 use crate::tasks::state::acceptance::count_boxes;
 
@@ -42,7 +42,7 @@ pub(crate) struct TaskSummary {
     /// True if it is a hand-made file that is not adopted yet.
     pub is_new: bool,
     /// The lost dependencies that block it, as its blockers name them.
-    pub lost_dependencies: Vec<String>,
+    pub lost_dependencies: Vec<Blocker>,
     /// The clocks of its time limits.
     pub clocks: Vec<VisitClock>,
     /// Its ended visits: most of a project's data, so they are stored compactly.
@@ -124,7 +124,7 @@ impl TaskSummary {
             task,
             priority: whole.priority(),
             is_new: file.origin == Origin::HandMade,
-            lost_dependencies: lost_dependencies(whole).iter().map(ToString::to_string).collect(),
+            lost_dependencies: lost_dependencies(whole).into_iter().map(Blocker::Lost).collect(),
             clocks,
             visits: whole.history.iter().map(EndedVisit::of).collect::<Box<[_]>>().into(),
             has_bad_tests: field(TESTS).is_some_and(|node| acceptance::read(node).is_err()),
@@ -269,7 +269,7 @@ impl TaskSummary {
 
     /// Returns the branches, as the file has them, that no agent can take.
     pub(crate) fn branches_without_agents(&self) -> impl Iterator<Item = &OpenBranch> {
-        self.task.branches().filter(|branch| branch.blockers.iter().any(|text| is_nobody(text)))
+        self.task.branches().filter(|branch| branch.blockers.iter().any(Blocker::is_nobody))
     }
 }
 
@@ -310,7 +310,7 @@ pub(crate) struct SummaryDocument<'t> {
     created: Timestamp,
     updated: Timestamp,
     tags: &'t [String],
-    blockers: &'t [String],
+    blockers: &'t [Blocker],
     depends_on: &'t [TaskId],
     parent: Option<&'t TaskId>,
     path: &'t str,

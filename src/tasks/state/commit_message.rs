@@ -265,7 +265,7 @@ pub(crate) fn rule_effect(before: &Task, after: &Task) -> RuleEffect {
         _ => ("rerouted", format!("rerouted at {gate}")),
     };
     if after.status == Status::Blocked {
-        details.extend(after.blockers.iter().cloned());
+        details.extend(after.blockers.iter().map(ToString::to_string));
     }
     RuleEffect { event, what, details }
 }

@@ -266,7 +266,7 @@ fn branch_state(rules: &Rules, task: &Task, branch: &OpenBranch) -> String {
         (BranchStatus::InProgress, Some(agent)) => format!("`{agent}` has claimed branch `{id}`"),
         (BranchStatus::InProgress, None) => format!("somebody works at branch `{id}`"),
         (BranchStatus::Blocked, _) => {
-            let blockers = branch.blockers.iter().map(|text| explained(rules, text));
+            let blockers = branch.blockers.iter().map(|blocker| explained(rules, blocker));
             format!("branch `{id}` is blocked: {}", blockers.collect::<Vec<_>>().join("; "))
         }
         (BranchStatus::Complete, _) => format!("branch `{id}` has passed it"),

@@ -516,7 +516,7 @@ fn full_task() -> Task {
                 answer: Some("use the blue one".to_owned()),
                 overdue: Some(time),
                 status: BranchStatus::Blocked,
-                blockers: vec!["no water".to_owned()],
+                blockers: vec!["no water".into()],
             }],
         }),
         history: vec![visit],
@@ -528,7 +528,7 @@ fn full_task() -> Task {
             blockers: vec!["mend it".to_owned()],
             notes: Some("please".to_owned()),
         }),
-        blockers: vec!["no water".to_owned()],
+        blockers: vec!["no water".into()],
         context: map(),
         workflow_hash: Some("cafe".to_owned()),
         plan: TaskPlan {

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Flaw, NAMESPACE, Refusal, about_children, meant_outcome, of_signature, sample};
 use crate::outputs::Problem;
-use aof_domain::{GateId, Identity, LostDependency, Map, Outcome, RoleId, Ticket, listed, nearest};
+use aof_domain::{GateId, Identity, Map, Outcome, RoleId, Ticket, listed, nearest};
 
 /// The number of problems of one completion that are written out; programs get all of them.
 const PROBLEM_LIMIT: usize = 20;
@@ -187,7 +187,7 @@ impl Refusal {
                 format!("open them with `aof override {task} --to {gate} --reason \"...\"`")
             }
             Self::Blocked { ticket, blockers }
-                if blockers.iter().any(|blocker| LostDependency::read(blocker).is_some()) =>
+                if blockers.iter().any(|blocker| blocker.lost().is_some()) =>
             {
                 format!(
                     "take up what is lost again (`aof reopen`), or leave it out: `aof edit {} --undepends ID`",

@@ -1,14 +1,14 @@
 //! Forks: the branches that open, and the joining of their verdicts.
 
 use super::conditions::{ConditionScope, applies};
-use super::reviews::{lost_dependencies, named, nobody};
+use super::reviews::lost_dependencies;
 use super::workplace::{Workplace, may_complete};
 use crate::refusal::Refusal;
 use crate::workflow::rules::Rules;
 use aof_domain::{
-    AgentId, BranchStatus, ConditionTrouble, Event, Fork, Gate, GateId, Join, JoinStrategy,
-    OpenBranch, OpenVisit, Outcome, RoleId, Station, Status, Task, Ticket, Timestamp, Verdict,
-    Visit, Workflow,
+    AgentId, Blocker, BranchStatus, ConditionTrouble, Event, Fork, Gate, GateId, Join,
+    JoinStrategy, OpenBranch, OpenVisit, Outcome, RoleId, Station, Status, Task, Ticket, Timestamp,
+    Verdict, Visit, Workflow,
 };
 
 /// Returns the branches of the fork as they open for the task: those that do not apply are skipped at once.
@@ -80,7 +80,7 @@ pub(crate) fn record_verdict(
         Verdict::Reject => BranchStatus::Rejected,
         Verdict::Skip => BranchStatus::Skipped,
         Verdict::Hold => {
-            branch.blockers = wants.to_vec();
+            branch.blockers = wants.iter().map(|text| text.as_str().into()).collect();
             BranchStatus::Blocked
         }
     };
@@ -203,14 +203,16 @@ pub(crate) fn update_status(task: &mut Task) {
     };
     task.blockers = match task.status {
         Status::Blocked => {
-            let told = |branch: &OpenBranch| named(&branch.id, &branch.blockers);
-            open.branches.iter().flat_map(told).collect()
+            let named = |branch: &OpenBranch| -> Vec<Blocker> {
+                branch.blockers.iter().map(|blocker| blocker.of_branch(&branch.id)).collect()
+            };
+            open.branches.iter().flat_map(named).collect()
         }
         _ => Vec::new(),
     };
     if !lost.is_empty() {
         task.status = Status::Blocked;
-        task.blockers.extend(lost.iter().map(ToString::to_string));
+        task.blockers.extend(lost.into_iter().map(Blocker::Lost));
     }
 }
 
@@ -226,7 +228,7 @@ pub(crate) fn hold_unstaffed(rules: &Rules, task: &mut Task) -> Vec<(GateId, Rol
         let Some((_, role)) = empty.iter().find(|(id, _)| *id == branch.id) else { continue };
         if branch.status == BranchStatus::Ready {
             branch.status = BranchStatus::Blocked;
-            branch.blockers = vec![nobody(role)];
+            branch.blockers = vec![Blocker::nobody(role)];
             held.push((branch.id.clone(), role.clone()));
         }
     }

@@ -5,24 +5,14 @@ use serde_json::Value;
 use crate::routing::conditions::until_holds;
 use crate::workflow::rules::Rules;
 use aof_domain::{
-    Destination, Ending, ForEach, Gate, GateId, LoopItem, Map, Outcome, Repeat, Status, Target,
-    Task, Visit, Workflow,
+    Blocker, Destination, Ending, ForEach, Gate, GateId, LoopItem, Map, Outcome, Repeat, Status,
+    Target, Task, Visit, Workflow,
 };
-
-/// The start of the blocker of a task that cannot begin its loop.
-const NO_LIST: &str = "No list to go through: ";
-
-/// The start of the blocker of a task that cannot begin another round.
-const NO_ROUND: &str = "No further round: ";
-
-/// Returns whether a blocker is about a loop or about rounds.
-pub(crate) fn is_of_loop(text: &str) -> bool {
-    text.starts_with(NO_LIST) || text.starts_with(NO_ROUND)
-}
 
 /// Returns whether the task waits for a list; no completion is accepted before there is one.
 pub(crate) fn has_no_list(task: &Task) -> bool {
-    task.status == Status::Blocked && task.blockers.iter().any(|text| text.starts_with(NO_LIST))
+    task.status == Status::Blocked
+        && task.blockers.iter().any(|blocker| matches!(blocker, Blocker::NoList(_)))
 }
 
 /// The loop that a task is in.
@@ -132,7 +122,7 @@ fn first_item(each: &ForEach, context: &Map) -> Result<LoopItem, String> {
 }
 
 /// Begins the loop of the open visit if it has none yet. Returns the blocker if there is no list to go through.
-pub(crate) fn begin_or_block(rules: &Rules, task: &mut Task) -> Option<String> {
+pub(crate) fn begin_or_block(rules: &Rules, task: &mut Task) -> Option<Blocker> {
     let workflow = rules.workflow_of(task)?;
     let open = task.gate.as_mut().filter(|open| open.item.is_none())?;
     let each = workflow.gate(&open.current)?.1.for_each()?;
@@ -141,7 +131,7 @@ pub(crate) fn begin_or_block(rules: &Rules, task: &mut Task) -> Option<String> {
             open.item = Some(item);
             None
         }
-        Err(why) => Some(format!("{NO_LIST}{why}; `aof override` sends it back for another list")),
+        Err(why) => Some(Blocker::no_list(&why)),
     }
 }
 
@@ -216,7 +206,7 @@ pub(crate) fn round(history: &[Visit]) -> u32 {
 }
 
 /// Returns the blocker of a task that `repeat` keeps from completing, and that cannot begin another round.
-pub(crate) fn round_blocker(rules: &Rules, task: &Task) -> Option<String> {
+pub(crate) fn round_blocker(rules: &Rules, task: &Task) -> Option<Blocker> {
     let workflow = rules.workflow_of(task)?;
     let Repeat { until, max, .. } = workflow.repeat.as_ref()?;
     let last = task.history.last().filter(|last| last.stays() && last.retry.is_none())?;
@@ -233,5 +223,5 @@ pub(crate) fn round_blocker(rules: &Rules, task: &Task) -> Option<String> {
         }
         Ok(_) => "no gate applies to it".to_owned(),
     };
-    Some(format!("{NO_ROUND}{why}"))
+    Some(Blocker::NoRound(why))
 }

@@ -1,9 +1,8 @@
 //! The changes that rejections request, and the requests that are unanswered.
 
-use super::loops::is_of_loop;
 use crate::workflow::rules::Rules;
 use aof_domain::{
-    AgentId, Destination, Ending, GateId, Join, LostDependency, Outcome, ReviewContext, RoleId,
+    AgentId, Blocker, Destination, Ending, GateId, Join, LostDependency, Outcome, ReviewContext,
     Task, Verdict, Visit, listed,
 };
 
@@ -167,45 +166,17 @@ pub(crate) fn review(history: &[Visit]) -> Option<ReviewContext> {
     })
 }
 
-/// The start of the blocker of a role without agents, as in spec 1, 9.7.
-const NOBODY: &str = "No agents available for role: ";
-
-/// The start of the blocker of a rejection loop.
-pub(crate) const CIRCLE: &str = "Circular rejection loop: ";
-
-/// Returns the blocker of a task whose role has no agents.
-pub(crate) fn nobody(role: &RoleId) -> String {
-    format!("{NOBODY}{role}")
-}
-
 /// Returns a blocker. If it is about a role without agents, adds the agents of the role that are missing in `agents` of org.yaml.
-pub fn explained(rules: &Rules, blocker: &str) -> String {
-    let (branch, text) = blocker.split_once(NOBODY).unwrap_or_default();
-    let is_own = branch.is_empty() || branch.ends_with(": ");
-    let role = text.parse().ok().filter(|_| is_own).and_then(|id: RoleId| rules.org.role(&id));
+pub fn explained(rules: &Rules, blocker: &Blocker) -> String {
+    let role = blocker.empty_role().and_then(|role| rules.org.role(&role));
     let agents = role.map(|role| role.agents.as_slice()).unwrap_or_default();
     let unknown: Vec<&AgentId> =
         agents.iter().filter(|agent| !rules.org.is_registered(agent)).collect();
     match &unknown[..] {
-        [] => blocker.to_owned(),
+        [] => blocker.to_string(),
         [one] => format!("{blocker} (`{one}` is in it, but not in `agents` of org.yaml)"),
         all => format!("{blocker} ({} are in it, but not in `agents` of org.yaml)", listed(all)),
     }
-}
-
-/// Returns whether a blocker is about a role without agents.
-pub fn is_nobody(text: &str) -> bool {
-    text.starts_with(NOBODY)
-}
-
-/// Returns whether a blocker is about a rejection loop.
-pub fn is_circle(text: &str) -> bool {
-    text.starts_with(CIRCLE)
-}
-
-/// Returns whether the engine sets such a blocker itself, and would set it again if it still holds.
-pub(crate) fn is_own(text: &str) -> bool {
-    is_nobody(text) || is_circle(text) || is_of_loop(text)
 }
 
 /// Returns the lost dependencies that block the task. Blockers from a completion with the same text do not count.
@@ -218,6 +189,6 @@ pub fn lost_dependencies(task: &Task) -> Vec<LostDependency> {
         .filter(|_| waits)
         .map(|visit| visit.blockers.as_slice())
         .unwrap_or_default();
-    let own = task.blockers.iter().filter(|blocker| !said.contains(blocker));
-    own.filter_map(|blocker| LostDependency::read(blocker)).collect()
+    let lost = task.blockers.iter().filter_map(Blocker::lost);
+    lost.filter(|lost| !said.contains(&lost.to_string())).cloned().collect()
 }

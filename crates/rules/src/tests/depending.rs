@@ -69,7 +69,7 @@ fn other_reasons_stay_and_nobody_unblocks_what_is_lost() {
     let free = after(&rules, &held, &[]);
     assert_eq!(
         (free.status, &free.blockers[..]),
-        (Status::Blocked, &["wait for the audit".to_owned()][..])
+        (Status::Blocked, &["wait for the audit".into()][..])
     );
     let again = after(&rules, &free, &["AOF-two"]);
     let unheld = step(&rules, &again, &unblock, 8).unwrap().task;

@@ -154,7 +154,9 @@ fn an_empty_list_is_passed_over_and_no_list_blocks() {
     ] {
         let task = planned(&rules, &stories);
         assert_eq!(place(&task), "implement@1 blocked");
-        assert!(task.blockers[0].starts_with(&format!("No list to go through: {why}; ")));
+        assert!(
+            task.blockers[0].to_string().starts_with(&format!("No list to go through: {why}; "))
+        );
         let refused = say(&rules, &task, "agent-7", "complete").unwrap_err();
         assert!(matches!(refused, Refusal::Blocked { .. }), "{refused:?}");
         let by = Actor::Person(None);
@@ -322,7 +324,8 @@ fn a_workflow_is_repeated_until_its_condition_holds() {
     assert_eq!(place(&last), "check@8 blocked");
     assert_eq!(
         last.blockers,
-        [format!("No further round: this was round 3 of 3, and `until` does not hold: {until}")]
+        [format!("No further round: this was round 3 of 3, and `until` does not hold: {until}")
+            .as_str()]
     );
 
     let own = rules_of(1, Exhausted::Route(Target::Fail));
@@ -334,7 +337,9 @@ fn a_workflow_is_repeated_until_its_condition_holds() {
     let (task, _) =
         walk(&own, opened(&own, &[]), &[("agent-7", "complete"), ("agent-5", "complete")]);
     assert_eq!(place(&task), "check@2 blocked");
-    assert!(task.blockers[0].starts_with("No further round: `until` cannot be evaluated: "));
+    assert!(
+        task.blockers[0].to_string().starts_with("No further round: `until` cannot be evaluated: ")
+    );
 }
 
 #[test]

@@ -126,7 +126,9 @@ fn one_counter_a_target_bounds_every_way_back() {
     let (times, step) = with(None, Exhausted::Block);
     assert_eq!((times, stands(&step.task).as_str()), (4, "work@9 blocked"));
     assert!(
-        step.task.blockers[0].contains("sent back to gate 'work' 4 times, last by 'review'"),
+        step.task.blockers[0]
+            .to_string()
+            .contains("sent back to gate 'work' 4 times, last by 'review'"),
         "{:?}",
         step.task.blockers
     );

@@ -12,8 +12,8 @@ use crate::routing::{fork, route};
 use crate::signing;
 use crate::workflow::rules::Rules;
 use aof_domain::{
-    AgentId, BranchStatus, Completion, Destination, Ending, Event, GateId, Map, OpenBranch,
-    OpenVisit, Permission, Routing, Station, Status, Task, Timestamp, Visit, Workflow,
+    AgentId, Blocker, BranchStatus, Completion, Destination, Ending, Event, GateId, Map,
+    OpenBranch, OpenVisit, Permission, Routing, Station, Status, Task, Timestamp, Visit, Workflow,
 };
 
 /// Decides an act.
@@ -216,7 +216,7 @@ impl Transition<'_> {
         }
         let mut after = self.changed();
         after.status = Status::Blocked;
-        after.blockers.push(reason.trim().to_owned());
+        after.blockers.push(reason.trim().into());
         after.gate = Some(OpenVisit { held: Some(after.updated), ..open.clone() });
         Ok(WorkflowStep::silent(after))
     }
@@ -299,7 +299,7 @@ impl Transition<'_> {
 }
 
 /// Returns the blockers of a task and of its branches.
-fn obstacles(task: &Task) -> Vec<(Option<&GateId>, &[String])> {
+fn obstacles(task: &Task) -> Vec<(Option<&GateId>, &[Blocker])> {
     let blocked = task.branches().filter(|own| own.status == BranchStatus::Blocked);
     let own = blocked.map(|own| (Some(&own.id), own.blockers.as_slice()));
     let whole = (task.status == Status::Blocked).then_some((None, task.blockers.as_slice()));

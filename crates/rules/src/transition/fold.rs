@@ -7,12 +7,12 @@ use crate::act::{LOOP_LIMIT, WorkflowStep};
 use crate::refusal::Refusal;
 use crate::routing::fork;
 use crate::routing::loops::{self, store_outputs};
-use crate::routing::reviews::{CIRCLE, lost_dependencies, nobody, review, review_of, wants};
+use crate::routing::reviews::{lost_dependencies, review, review_of, wants};
 use crate::routing::workplace::Workplace;
 use crate::workflow::rules::Rules;
 use aof_domain::{
-    Destination, Ending, Event, Exhausted, GateId, LoopItem, OpenVisit, Outcome, RoleId, Routing,
-    Status, Task, Timestamp, Visit,
+    Blocker, Destination, Ending, Event, Exhausted, GateId, LoopItem, OpenVisit, Outcome, RoleId,
+    Routing, Status, Task, Timestamp, Visit,
 };
 
 /// Moves the task by one entry. The entry's fields decide; the rules only provide the role of the next gate.
@@ -54,7 +54,7 @@ pub(crate) fn apply(rules: &Rules, task: &mut Task, visit: Visit) {
     task.history.push(visit);
     if task.status == Status::Blocked && is_asked {
         task.blockers = review_of(&task.history, task.history.len() - 1)
-            .map(|wish| wish.blockers)
+            .map(|review| review.blockers.into_iter().map(Blocker::from).collect())
             .unwrap_or_default();
     }
     task.review = review(&task.history);
@@ -112,10 +112,7 @@ pub(crate) fn hold_if_stuck(rules: &Rules, task: &mut Task) -> Vec<Event> {
     let mut events = Vec::new();
     let mut blockers = Vec::new();
     if let Some((from, count)) = exhausted(rules, task) {
-        blockers.push(format!(
-            "{CIRCLE}sent back to gate '{}' {count} times, last by '{from}'",
-            open.current
-        ));
+        blockers.push(Blocker::circle(&open.current, count, &from));
         let gate = open.current.clone();
         let limited =
             rules.workflow_of(task).and_then(|workflow| workflow.gate(&from)?.1.exits.retries());
@@ -129,7 +126,7 @@ pub(crate) fn hold_if_stuck(rules: &Rules, task: &mut Task) -> Vec<Event> {
     if let Some(workplace) =
         Workplace::of(rules, task).filter(|workplace| !workplace.is_staffed(rules))
     {
-        blockers.push(nobody(workplace.role));
+        blockers.push(Blocker::nobody(workplace.role));
         events.push(Event::BlockedNoAgents {
             gate: open.current.clone(),
             role: workplace.role.clone(),
@@ -192,7 +189,7 @@ pub(crate) fn arrive(rules: &Rules, mut step: WorkflowStep) -> WorkflowStep {
 
 /// Unblocks the whole task, unless a dependency is lost. Time limits and claims restart now.
 pub(crate) fn resume(task: &mut Task, now: Timestamp) {
-    task.blockers = lost_dependencies(task).iter().map(ToString::to_string).collect();
+    task.blockers = lost_dependencies(task).into_iter().map(Blocker::Lost).collect();
     task.status = match &task.routing.agent {
         _ if !task.blockers.is_empty() => Status::Blocked,
         Some(_) => Status::InProgress,

@@ -10,13 +10,13 @@ use super::fold::{self, arrive, hold_if_stuck, restart, resume};
 use super::visit::Transition;
 use crate::act::{Act, Decision, WorkflowStep};
 use crate::refusal::Refusal;
-use crate::routing::reviews::{is_nobody, is_own, lost_dependencies, nobody};
+use crate::routing::reviews::lost_dependencies;
 use crate::routing::workplace::Workplace;
 use crate::routing::{fork, route};
 use crate::workflow::graph;
 use crate::workflow::rules::Rules;
 use aof_domain::{
-    AgentId, BranchStatus, ConditionTrouble, Destination, Ending, Event, GateId, GateKind,
+    AgentId, Blocker, BranchStatus, ConditionTrouble, Destination, Ending, Event, GateId, GateKind,
     LostDependency, OpenBranch, OpenVisit, RoleId, Status, Task, Timestamp, Visit, Workflow,
 };
 
@@ -167,13 +167,13 @@ fn carry_over(before: &Task, after: &mut Task) {
     let Some(open) = before.gate.as_ref().filter(|_| before.status == Status::Blocked) else {
         return;
     };
-    let parts: Vec<String> = open.branches.iter().flat_map(|own| own.blockers.clone()).collect();
+    let parts: Vec<Blocker> = open.branches.iter().flat_map(|own| own.blockers.clone()).collect();
     let mut reasons = if open.branches.is_empty() || open.held.is_some() {
         before.blockers.clone()
     } else {
         parts
     };
-    reasons.retain(|text| !is_own(text));
+    reasons.retain(|blocker| !blocker.is_of_gate());
     if open.held.is_none() && reasons.is_empty() {
         return;
     }
@@ -238,7 +238,7 @@ fn reroute_task(rules: &Rules, task: &Task, after: &mut Task) {
         workplace.filter(|workplace| after.status == Status::Ready && !workplace.is_staffed(rules))
     {
         after.status = Status::Blocked;
-        after.blockers = vec![nobody(workplace.role)];
+        after.blockers = vec![Blocker::nobody(workplace.role)];
     }
 }
 
@@ -278,8 +278,8 @@ fn is_misplaced(
 }
 
 /// Returns whether all blockers are about roles without agents.
-fn waits_for_people(blockers: &[String]) -> bool {
-    !blockers.is_empty() && blockers.iter().all(|text| is_nobody(text))
+fn waits_for_people(blockers: &[Blocker]) -> bool {
+    !blockers.is_empty() && blockers.iter().all(Blocker::is_nobody)
 }
 
 /// Returns the roles without agents that block the task, or branches of it.
@@ -298,8 +298,9 @@ pub(crate) fn depend(
     let open = transition.open()?;
     let known = lost_dependencies(task);
     // A completion's blocker with the same text already blocks the task.
-    let said =
-        |lost: &&LostDependency| !known.contains(lost) && task.blockers.contains(&lost.to_string());
+    let is_known = |blocker: &Blocker| blocker.lost().is_some_and(|lost| known.contains(lost));
+    let blocks = |lost: &LostDependency| task.blockers.iter().any(|own| own.lost() == Some(lost));
+    let said = |lost: &&LostDependency| !known.contains(lost) && blocks(lost);
     let depends = |lost: &&LostDependency| task.depends_on.contains(lost.task());
     let wanted: Vec<&LostDependency> =
         lost.iter().filter(depends).filter(|lost| !said(lost)).collect();
@@ -307,9 +308,8 @@ pub(crate) fn depend(
         return Ok(Decision::Settled { visit: open.visit });
     }
     let mut after = transition.changed();
-    let texts: Vec<String> = known.iter().map(ToString::to_string).collect();
-    after.blockers.retain(|blocker| !texts.contains(blocker));
-    after.blockers.extend(wanted.iter().map(ToString::to_string));
+    after.blockers.retain(|blocker| !is_known(blocker));
+    after.blockers.extend(wanted.into_iter().cloned().map(Blocker::Lost));
     let mut events = Vec::new();
     if !after.blockers.is_empty() {
         after.status = Status::Blocked;
