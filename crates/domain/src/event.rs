@@ -129,19 +129,51 @@ pub enum Event {
 }
 
 fn transition<S: Serializer>(visit: &Visit, serializer: S) -> Result<S::Ok, S::Error> {
+    // Gate and branch are the station; entered and exited are the duration.
+    let Visit {
+        gate: _,
+        branch: _,
+        verdict: _,
+        join: _,
+        unfinished: _,
+        item: _,
+        role,
+        agent,
+        entered: _,
+        exited: _,
+        overdue: _,
+        outcome,
+        summary,
+        blockers,
+        rejection_notes: _,
+        to,
+        to_item: _,
+        round: _,
+        skipped: _,
+        cleared: _,
+        escalated_to: _,
+        retry,
+        outputs: _,
+        metadata: _,
+        children: _,
+        checks: _,
+        workflow: _,
+        completion: _,
+        signature: _,
+    } = visit;
     let mut fields = json!({
         "fromGate": visit.station(),
-        "toGate": visit.to,
-        "outcome": visit.outcome,
-        "role": visit.role,
-        "agent": visit.agent,
+        "toGate": to,
+        "outcome": outcome,
+        "role": role,
+        "agent": agent,
         "duration": visit.duration(),
-        "summary": visit.summary,
+        "summary": summary,
     });
-    if !visit.blockers.is_empty() {
-        fields["blockers"] = json!(visit.blockers);
+    if !blockers.is_empty() {
+        fields["blockers"] = json!(blockers);
     }
-    fields["retry"] = json!(visit.retry);
+    fields["retry"] = json!(retry);
     fields.serialize(serializer)
 }
 

@@ -132,18 +132,39 @@ fn with_automatic_passes(rules: &Rules, first: WorkflowStep, after: &Task) -> Ve
 
 /// Returns the names of the engine's fields in which the two differ.
 pub(crate) fn differing_fields(before: &Task, after: &Task) -> Vec<&'static str> {
+    let Task {
+        id: _,
+        title: _,
+        description: _,
+        status,
+        created,
+        created_by,
+        updated,
+        routing,
+        gate,
+        history,
+        review,
+        blockers,
+        context,
+        workflow_hash,
+        plan: _,
+        tags: _,
+        metadata: _,
+        depends_on: _,
+        parent: _,
+    } = before;
     let pairs = [
-        ("status", before.status == after.status),
-        ("created", before.created == after.created),
-        ("createdBy", before.created_by == after.created_by),
-        ("updated", before.updated == after.updated),
-        ("routing", before.routing == after.routing),
-        ("gate", before.gate == after.gate),
-        ("gateHistory", before.history == after.history),
-        ("reviewContext", before.review == after.review),
-        ("blockers", before.blockers == after.blockers),
-        ("context", before.context == after.context),
-        ("workflowHash", before.workflow_hash == after.workflow_hash),
+        ("status", *status == after.status),
+        ("created", *created == after.created),
+        ("createdBy", *created_by == after.created_by),
+        ("updated", *updated == after.updated),
+        ("routing", *routing == after.routing),
+        ("gate", *gate == after.gate),
+        ("gateHistory", *history == after.history),
+        ("reviewContext", *review == after.review),
+        ("blockers", *blockers == after.blockers),
+        ("context", *context == after.context),
+        ("workflowHash", *workflow_hash == after.workflow_hash),
     ];
     pairs.into_iter().filter(|(_, equal)| !equal).map(|(name, _)| name).collect()
 }
@@ -156,14 +177,25 @@ pub fn same_engine_fields(one: &Task, two: &Task) -> bool {
 /// Returns the first task with the people's fields of the second.
 pub fn with_people_of(engine: &Task, people: &Task) -> Task {
     Task {
+        id: engine.id.clone(),
         title: people.title.clone(),
         description: people.description.clone(),
+        status: engine.status,
+        created: engine.created,
+        created_by: engine.created_by.clone(),
+        updated: engine.updated,
+        routing: engine.routing.clone(),
+        gate: engine.gate.clone(),
+        history: engine.history.clone(),
+        review: engine.review.clone(),
+        blockers: engine.blockers.clone(),
+        context: engine.context.clone(),
+        workflow_hash: engine.workflow_hash.clone(),
         plan: people.plan.clone(),
         tags: people.tags.clone(),
         metadata: people.metadata.clone(),
         depends_on: people.depends_on.clone(),
         parent: people.parent.clone(),
-        ..engine.clone()
     }
 }
 

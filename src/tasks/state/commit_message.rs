@@ -190,23 +190,55 @@ pub(crate) fn entry_text(visit: &Visit, id: &str) -> String {
 
 /// Returns subject and body for an entry.
 fn entry_lines(visit: &Visit, id: &str) -> (String, String) {
+    // Gate and branch are the station.
+    let Visit {
+        gate,
+        branch: _,
+        verdict: _,
+        join: _,
+        unfinished: _,
+        item: _,
+        role: _,
+        agent: _,
+        entered: _,
+        exited: _,
+        overdue: _,
+        outcome,
+        summary,
+        blockers,
+        rejection_notes,
+        to,
+        to_item: _,
+        round: _,
+        skipped: _,
+        cleared: _,
+        escalated_to: _,
+        retry: _,
+        outputs: _,
+        metadata: _,
+        children: _,
+        checks: _,
+        workflow: _,
+        completion: _,
+        signature: _,
+    } = visit;
     let from = visit.station();
-    let way = match &visit.to {
-        Some(Destination::Gate(gate)) if *gate == visit.gate => from.to_string(),
+    let way = match to {
+        Some(Destination::Gate(next)) if next == gate => from.to_string(),
         Some(Destination::Gate(gate)) => format!("{from} -> {gate}"),
         Some(end) => format!("{from} -> {}", end.noun()),
         None => from.to_string(),
     };
-    let mut body = visit.summary.clone();
-    for blocker in &visit.blockers {
+    let mut body = summary.clone();
+    for blocker in blockers {
         body.push_str("\n- ");
         body.push_str(blocker);
     }
-    if let Some(notes) = &visit.rejection_notes {
+    if let Some(notes) = rejection_notes {
         body.push_str("\n\n");
         body.push_str(notes);
     }
-    (format!("{id}: {way} ({})", visit.outcome), body)
+    (format!("{id}: {way} ({outcome})"), body)
 }
 
 /// Returns the trailers for an entry.

@@ -8,7 +8,7 @@ use crate::condition::Condition;
 use aof_domain::workflow::gate::Mark;
 use aof_domain::workflow::shape::{Others, ShapeKind};
 use aof_domain::{
-    AgentId, Channel, ContextRules, Digest, Duty, Exhausted, Exits, ForEach, Gate, GateId,
+    AgentId, Channel, ContextRules, Digest, Duty, Exhausted, Exits, ForEach, Fork, Gate, GateId,
     GateKind, Map, Org, Outcome, Outputs, Period, Project, Repeat, RoleId, Route, Shape, Signal,
     Station, Task, Workflow, WorkflowName,
 };
@@ -91,45 +91,72 @@ impl Rules {
 ///
 /// Signed histories contain these hashes, so the hashed parts are listed here, independently of the types.
 pub(crate) fn workflow_hash(workflow: &Workflow) -> String {
-    let gates: Vec<Value> =
-        workflow.gates.iter().map(|gate| Value::Object(of_gate(gate))).collect();
+    let Workflow {
+        name,
+        description: _,
+        version: _,
+        visible_to: _,
+        default_outcome,
+        rejection,
+        holds_rejections,
+        timeout,
+        lease: _,
+        run: _,
+        repeat,
+        context,
+        gates,
+    } = workflow;
+    let gates: Vec<Value> = gates.iter().map(|gate| Value::Object(of_gate(gate))).collect();
     let mut said = json!({
-        "name": workflow.name.as_str(),
-        "defaultOutcome": workflow.default_outcome.as_str(),
-        "rejectionStrategy": workflow.rejection.as_str(),
-        "holdsRejections": workflow.holds_rejections,
-        "timeout": workflow.timeout.map(Period::seconds),
-        "context": of_context(&workflow.context),
+        "name": name.as_str(),
+        "defaultOutcome": default_outcome.as_str(),
+        "rejectionStrategy": rejection.as_str(),
+        "holdsRejections": holds_rejections,
+        "timeout": timeout.map(Period::seconds),
+        "context": of_context(context),
         "gates": gates,
     });
-    if let Some(Repeat { until, max, on_exhausted }) = &workflow.repeat {
+    if let Some(Repeat { until, max, on_exhausted }) = repeat {
         said["repeat"] = json!([until, max, of_exhausted(on_exhausted)]);
     }
     Digest::of(said.to_string().as_bytes()).as_str()[..16].to_owned()
 }
 
 fn of_gate(gate: &Gate) -> Map {
+    let Gate {
+        id,
+        description: _,
+        when,
+        on_condition_error,
+        detour,
+        wait_for,
+        check,
+        delivery: _,
+        exits,
+        metadata: _,
+        kind,
+    } = gate;
     let mut fields = Map::new();
-    fields.insert("id".to_owned(), json!(gate.id.as_str()));
-    fields.insert("when".to_owned(), json!(gate.when));
-    fields.insert("onConditionError".to_owned(), json!(gate.on_condition_error.as_str()));
-    fields.insert("detour".to_owned(), json!(gate.detour));
-    fields.insert("exits".to_owned(), of_exits(&gate.exits));
+    fields.insert("id".to_owned(), json!(id.as_str()));
+    fields.insert("when".to_owned(), json!(when));
+    fields.insert("onConditionError".to_owned(), json!(on_condition_error.as_str()));
+    fields.insert("detour".to_owned(), json!(detour));
+    fields.insert("exits".to_owned(), of_exits(exits));
     // Keys that workflows did not always have are hashed only if they are present: old hashes stay.
-    if let Some(wait_for) = gate.wait_for {
+    if let Some(wait_for) = wait_for {
         fields.insert("waitFor".to_owned(), json!(wait_for.as_str()));
     }
-    if !gate.check.is_empty() {
-        fields.insert("check".to_owned(), json!(gate.check));
+    if !check.is_empty() {
+        fields.insert("check".to_owned(), json!(check));
     }
     fields.insert(
         "work".to_owned(),
-        match &gate.kind {
+        match kind {
             GateKind::Work(duty) => of_duty(duty),
             GateKind::Condition => Value::Null,
-            GateKind::Fork(fork) => json!({
-                "join": fork.join.as_str(),
-                "branches": fork.branches.iter().map(|branch| Value::Object(of_gate(branch.gate()))).collect::<Vec<_>>(),
+            GateKind::Fork(Fork { branches, join }) => json!({
+                "join": join.as_str(),
+                "branches": branches.iter().map(|branch| Value::Object(of_gate(branch.gate()))).collect::<Vec<_>>(),
             }),
         },
     );
@@ -137,26 +164,43 @@ fn of_gate(gate: &Gate) -> Map {
 }
 
 fn of_duty(duty: &Duty) -> Value {
+    let Duty {
+        role,
+        can_reject,
+        can_skip,
+        require_human,
+        timeout,
+        escalate_to,
+        lease: _,
+        for_each,
+        separate_from,
+        separate_by,
+        outputs,
+        signal,
+        files: _,
+        brief: _,
+        run: _,
+    } = duty;
     let mut said = json!({
-        "role": duty.role.as_str(),
-        "canReject": duty.can_reject,
-        "canSkip": duty.can_skip,
-        "requireHuman": duty.require_human,
-        "timeout": duty.timeout.map(Period::seconds),
-        "escalateTo": duty.escalate_to.as_ref().map(RoleId::as_str),
-        "separateFrom": duty.separate_from.iter().map(GateId::as_str).collect::<Vec<_>>(),
-        "separateBy": duty.separate_by.as_str(),
-        "outputs": of_outputs(&duty.outputs),
-        "signal": duty.signal.as_ref().map(of_signal),
+        "role": role.as_str(),
+        "canReject": can_reject,
+        "canSkip": can_skip,
+        "requireHuman": require_human,
+        "timeout": timeout.map(Period::seconds),
+        "escalateTo": escalate_to.as_ref().map(RoleId::as_str),
+        "separateFrom": separate_from.iter().map(GateId::as_str).collect::<Vec<_>>(),
+        "separateBy": separate_by.as_str(),
+        "outputs": of_outputs(outputs),
+        "signal": signal.as_ref().map(of_signal),
     });
-    if let Some(ForEach { list, max_items, verify_each }) = &duty.for_each {
+    if let Some(ForEach { list, max_items, verify_each }) = for_each {
         said["forEach"] = json!([list, max_items, verify_each.as_ref().map(GateId::as_str)]);
     }
     said
 }
 
-fn of_context(context: &ContextRules) -> Value {
-    json!({"input": context.input, "protected": context.protected, "maxBytes": context.max_bytes})
+fn of_context(ContextRules { input, protected, max_bytes }: &ContextRules) -> Value {
+    json!({"input": input, "protected": protected, "maxBytes": max_bytes})
 }
 
 fn of_outputs(outputs: &Outputs) -> Value {
@@ -198,32 +242,34 @@ fn of_kind(kind: &ShapeKind) -> Value {
     json!([kind.word(), bounds])
 }
 
-fn of_signal(signal: &Signal) -> Value {
-    let missing = signal.missing.as_ref().map(Outcome::as_str);
+fn of_signal(Signal { mark, missing, words }: &Signal) -> Value {
+    let missing = missing.as_ref().map(Outcome::as_str);
     let word = |outcome: &Option<Outcome>| json!(outcome.as_ref().map(Outcome::as_str));
-    let mark = match &signal.mark {
+    let mark = match mark {
         Mark::Tag { tag, pass, fail } => json!(["tag", tag, word(pass), word(fail)]),
         Mark::Key(key) => json!(["key", key]),
         Mark::Expects(line) => json!(["expects", line]),
         Mark::Status => json!(["status"]),
     };
     let mut value = json!({"mark": mark, "missing": missing});
-    if !signal.words.is_empty() {
+    if !words.is_empty() {
         let word = |(word, outcome): &(String, Outcome)| json!([word, outcome.as_str()]);
-        value["words"] = signal.words.iter().map(word).collect();
+        value["words"] = words.iter().map(word).collect();
     }
     value
 }
 
 fn of_exits(exits: &Exits) -> Value {
+    // `written` returns the routes of outcomes and of failures.
+    let Exits { routes: _, on_failure: _, reject_to, max_retries, on_exhausted } = exits;
     let written = exits.written();
     let routes: Vec<Value> =
         written.map(|(outcome, route)| json!([outcome.as_str(), of_route(route)])).collect();
     json!({
         "routes": routes,
-        "rejectTo": exits.reject_to.as_ref().map(GateId::as_str),
-        "maxRetries": exits.max_retries,
-        "onExhausted": of_exhausted(&exits.on_exhausted),
+        "rejectTo": reject_to.as_ref().map(GateId::as_str),
+        "maxRetries": max_retries,
+        "onExhausted": of_exhausted(on_exhausted),
     })
 }
 
