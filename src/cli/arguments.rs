@@ -14,7 +14,7 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
 use crate::domain::{
-    AgentId, CompletionId, Map, Period, PeriodFault, Ticket, Timestamp, Unknown, length,
+    AgentId, CompletionId, Fix, Map, Period, PeriodFault, Ticket, Timestamp, Unknown, length,
 };
 use crate::files::json;
 use crate::git::PromptPlace;
@@ -136,23 +136,9 @@ pub(crate) fn given_agent() -> Option<AgentId> {
     (agent_of_environment().as_ref() != Some(&agent)).then_some(agent)
 }
 
-/// Returns the text with the agent added to those of its commands that only agents may run.
-pub(crate) fn with_agent(text: &str, agent: &AgentId) -> String {
-    let parts = text.split('`').enumerate().map(|(at, part)| {
-        let mut words = part.strip_prefix("aof ").unwrap_or_default().split(' ');
-        let is_agents = match words.next() {
-            Some("next") => true,
-            // Without a task, only the name of the command is meant.
-            Some("complete" | "release" | "renew") => words.next().is_some(),
-            _ => false,
-        };
-        if at % 2 == 1 && is_agents && !part.contains(" --agent ") {
-            format!("{part} --agent {agent}")
-        } else {
-            part.to_owned()
-        }
-    });
-    parts.collect::<Vec<_>>().join("`")
+/// Returns a proposed operation as a command, in the name of the agent that `--agent` named.
+pub(crate) fn command(fix: &Fix) -> String {
+    given_agent().map_or_else(|| fix.to_string(), |agent| fix.clone().by(&agent).to_string())
 }
 
 // The options for signing completions, where org.yaml requires it.

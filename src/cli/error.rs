@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use super::arguments::typed_command;
+use super::arguments::{command, typed_command};
 use crate::board::web::EndpointFault;
 use crate::git::GitError;
 use crate::project::error::{ProjectError, reason_of};
@@ -99,7 +99,9 @@ impl CliError {
     /// Returns the fix, if it is known.
     pub(crate) fn fix(&self) -> Option<String> {
         match self {
-            Self::Operation(error) | Self::Completion { error, .. } => error.fix(),
+            Self::Operation(error) | Self::Completion { error, .. } => {
+                error.advice().map(|fix| fix.render(command))
+            }
             Self::Command { fix, .. } => fix.clone(),
         }
     }
@@ -138,7 +140,11 @@ impl CliError {
     /// Returns the error as `--json` shows it.
     pub(crate) fn value(&self) -> Value {
         match self {
-            Self::Operation(error) | Self::Completion { error, .. } => reason_of(error),
+            Self::Operation(error) | Self::Completion { error, .. } => {
+                let mut value = reason_of(error);
+                value["message"] = json!(error.message(command));
+                value
+            }
             Self::Command { code, problem, fix, .. } => {
                 let fix = fix.as_ref().map(|fix| format!("\n\n{fix}")).unwrap_or_default();
                 json!({"error": code, "message": format!("{problem}{fix}")})

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tracing::Level;
 use tracing_subscriber::fmt::format::Writer;
 
-use super::arguments::{Global, LogFormat, given_agent, now, with_agent};
+use super::arguments::{Global, LogFormat, now};
 use super::error::{CliError, CliResult};
 use super::output::{Output, bold, json_line, merged, painted, red, short, yellow};
 use crate::domain::AgentId;
@@ -107,15 +107,10 @@ impl Session {
         value
     }
 
-    /// Returns the text with its commands changed so that they can be run unchanged: those of git in the person's folder, those of aof in
-    /// the name of the agent that `--agent` named.
+    /// Returns the text with its commands of git changed so that they can be run unchanged, in the person's folder.
     pub(crate) fn runnable(&self, text: String) -> String {
-        let text = match self.git_commands.get() {
+        match self.git_commands.get() {
             Some(words) => words.with_folder(text),
-            None => text,
-        };
-        match given_agent() {
-            Some(agent) => with_agent(&text, &agent),
             None => text,
         }
     }

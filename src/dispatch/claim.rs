@@ -4,7 +4,7 @@
 //! claims, the one that was pushed first counts. A claim that the remote does not confirm is released, and never reported as made.
 
 use super::workplaces::{Opening, openings};
-use crate::domain::{AgentId, Ticket};
+use crate::domain::{AgentId, Operation, Ticket, advice};
 use crate::git::{CommitId, GitError, Prompts, Upstream};
 use crate::history::sync::outcome::{SyncEnd, SyncResult};
 use crate::history::sync::sync_loop::{ForeignCommits, SyncOptions, SyncStart, sync};
@@ -198,9 +198,10 @@ fn give_back_error(
         Err(other) => ProjectError::NotConfirmed {
             code: error.code(),
             problem: format!("{error}; and `{ticket}` could not be given back: {other}"),
-            fix: format!(
-                "`{agent}` has it here, and nowhere else: `aof release {ticket} --agent {agent}`"
-            ),
+            fix: advice![
+                format!("`{agent}` has it here, and nowhere else: "),
+                Operation::Release.on(ticket).given("agent", agent),
+            ],
         },
     }
 }
@@ -274,7 +275,7 @@ pub(crate) fn unconfirmed(
             left.fix.as_str(),
         ),
     };
-    Some(ProjectError::NotConfirmed { code: end.code(), problem, fix: fix.to_owned() })
+    Some(ProjectError::NotConfirmed { code: end.code(), problem, fix: fix.into() })
 }
 
 /// Returns whether the remote, as it was last seen, has the same file.

@@ -2,7 +2,7 @@
 
 use super::claim::{claim, is_shared, sync_first, try_claim};
 use super::workplaces::{held_by, waiting};
-use crate::domain::{AgentId, RoleId, Ticket, listed};
+use crate::domain::{AgentId, Operation, RoleId, Ticket, advice, listed};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
@@ -203,10 +203,12 @@ fn ensure_room(limit: Option<u32>, agent: &AgentId, held: &[Ticket]) -> Result<(
         code: "too_many_tasks",
         problem: format!("`{agent}` may have {tasks} at once{has}"),
         fix: match held {
-            [] => "whoever keeps org.yaml can raise its `maxTasks`".to_owned(),
-            [first, ..] => format!(
-                "complete one of them, or give it back with `aof release {first}`; `maxTasks` in org.yaml is the limit"
-            ),
+            [] => "whoever keeps org.yaml can raise its `maxTasks`".into(),
+            [first, ..] => advice![
+                "complete one of them, or give it back with ",
+                Operation::Release.on(first),
+                "; `maxTasks` in org.yaml is the limit",
+            ],
         },
     })
 }

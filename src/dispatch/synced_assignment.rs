@@ -101,7 +101,7 @@ impl Offers {
                     "nothing more can be handed out: `{}` moved during each of {ROUNDS} tries",
                     upstream.name()
                 ),
-                fix: "try again".to_owned(),
+                fix: "try again".into(),
             });
             pause(round);
         }

@@ -78,9 +78,9 @@ pub(crate) fn examine(context: &CheckContext<'_>) -> Result<Vec<Issue>, ProjectE
     }
     drop_repeated(&mut issues);
     for issue in &mut issues {
-        for text in [&mut issue.problem, &mut issue.fix] {
-            *text = context.workspace.git_commands.with_folder(std::mem::take(text));
-        }
+        let commands = &context.workspace.git_commands;
+        issue.problem = commands.with_folder(std::mem::take(&mut issue.problem));
+        issue.fix = std::mem::take(&mut issue.fix).with_texts(|text| commands.with_folder(text));
     }
     Ok(issues)
 }

@@ -398,7 +398,7 @@ fn put_in_place(workspace: &mut Workspace) -> Result<(), ProjectError> {
     Err(ProjectError::Unfit {
         code: "merge_driver_missing",
         problem: "`.gitattributes` has changes that are not committed".to_owned(),
-        fix: "commit them, then run `aof doctor --fix` again".to_owned(),
+        fix: "commit them, then run `aof doctor --fix` again".into(),
     })
 }
 

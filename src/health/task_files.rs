@@ -295,7 +295,7 @@ fn keep_line_endings(workspace: &mut Workspace) -> Result<(), ProjectError> {
     let unfit = |problem: &str, fix: &str| ProjectError::Unfit {
         code: "line_endings",
         problem: problem.to_owned(),
-        fix: fix.to_owned(),
+        fix: fix.into(),
     };
     if !commit_attributes(workspace)? {
         return Err(unfit(

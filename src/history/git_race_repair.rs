@@ -147,8 +147,8 @@ pub(crate) fn tend_branch(
     }
     let reported = found.iter().map(|dropped| {
         let issue = lost_steps_issue(workspace, dropped, &now.0);
-        let fix = workspace.git_commands.with_folder(issue.fix.clone());
-        RecoveredSteps::Reported(Issue { fix, ..issue })
+        let fix = workspace.git_commands.with_folder(issue.fix.to_string());
+        RecoveredSteps::Reported(Issue { fix: fix.into(), ..issue })
     });
     let reported = reported.collect();
     seen.0 = Some(now);

@@ -116,7 +116,7 @@ impl Workspace {
                     ProjectError::Unfit {
                         code,
                         problem,
-                        fix: "`aof init` was interrupted here: run it again".to_owned(),
+                        fix: "`aof init` was interrupted here: run it again".into(),
                     }
                 }
                 error => error,
@@ -171,7 +171,7 @@ fn refuse_uncommitted_rules(
             problem: format!(
                 "no {PROJECT_FILE} is committed, and without it nothing says which gates there are"
             ),
-            fix: RESTORE_PROJECT_FILE.to_owned(),
+            fix: RESTORE_PROJECT_FILE.into(),
         });
     }
     Err(ProjectError::Unfit {
@@ -180,7 +180,8 @@ fn refuse_uncommitted_rules(
         fix: format!(
             "they count once they are: `git add {0} && git commit -m \"rules\" -- {0}`",
             all_quoted(names.iter().copied())
-        ),
+        )
+        .into(),
     })
 }
 

@@ -4,11 +4,13 @@ use std::io::ErrorKind::{NotFound, QuotaExceeded, ReadOnlyFilesystem, StorageFul
 
 use serde_json::{Value, json};
 
-use crate::domain::{AgentId, IdFault, ImportRemark, TaskId, Ticket, listed, nearest};
+use crate::domain::{
+    Advice, AgentId, Fix, IdFault, ImportRemark, Operation, TaskId, Ticket, advice, listed, nearest,
+};
 use crate::files::diagnostic::Diagnostic;
 use crate::files::frontmatter::SpliceRefusal;
-use crate::git::{GitError, OtherHead, OwnFolder, RemoteError};
-use crate::project::git_hints::{missing, remote_code, remote_fix, unreadable_hint};
+use crate::git::{GitError, OtherHead, RemoteError};
+use crate::project::git_hints::{missing, remote_code, remote_fix, unreadable_hint, untrack_hint};
 use crate::rules::Refusal;
 use crate::storage::fs::project_path::BadPath;
 use crate::storage::{ProjectPath, StoreError, io_hint};
@@ -42,7 +44,7 @@ pub enum ProjectError {
     Remote(#[from] RemoteError),
     /// A claim could not be confirmed by the remote. Nothing is claimed.
     #[error("{problem}")]
-    NotConfirmed { code: &'static str, problem: String, fix: String },
+    NotConfirmed { code: &'static str, problem: String, fix: Advice },
     /// An agent on another machine claimed it first.
     #[error("`{ticket}` was claimed on another machine first")]
     ClaimLost { ticket: Ticket },
@@ -139,7 +141,7 @@ pub enum ProjectError {
     Unknown { kind: Named, given: String, known: Vec<String> },
     /// The arguments of an operation, or the state of the project, do not allow it.
     #[error("{problem}")]
-    Unfit { code: &'static str, problem: String, fix: String },
+    Unfit { code: &'static str, problem: String, fix: Advice },
 }
 
 impl From<Refusal> for ProjectError {
@@ -156,6 +158,9 @@ impl ProjectError {
         while let Some(error) = cause {
             text.push_str(&format!(": {error}"));
             cause = error.source();
+        }
+        if let Self::Git(GitError::NoRepository { .. }) = self {
+            text.push_str(&format!("; run `{}` or `git init` there", Fix::from(Operation::Init)));
         }
         text
     }
@@ -202,7 +207,7 @@ impl Named {
 struct ErrorFacts {
     /// The code for the error in JSON.
     code: &'static str,
-    fix: Option<String>,
+    fix: Option<Advice>,
     /// True if every other change would fail with it: it concerns the disk, the repository or the rules, not one task.
     is_general: bool,
     /// True if the same command may succeed later, once another process is done.
@@ -214,11 +219,11 @@ impl ErrorFacts {
         Self { code, ..Self::default() }
     }
 
-    fn fix(self, fix: impl Into<String>) -> Self {
+    fn fix(self, fix: impl Into<Advice>) -> Self {
         Self { fix: Some(fix.into()), ..self }
     }
 
-    fn fix_if_any(self, fix: Option<String>) -> Self {
+    fn fix_if_any(self, fix: Option<Advice>) -> Self {
         Self { fix, ..self }
     }
 
@@ -238,8 +243,22 @@ impl ProjectError {
     }
 
     /// Returns its fix.
-    pub fn fix(&self) -> Option<String> {
+    pub fn advice(&self) -> Option<Advice> {
         self.facts().fix
+    }
+
+    /// Returns its fix with the commands of the command line.
+    pub fn fix(&self) -> Option<String> {
+        self.advice().map(|fix| fix.to_string())
+    }
+
+    /// Returns the problem and the fix with operations as `show` names them; for a refusal, an example as well.
+    pub fn message(&self, show: impl Fn(&Fix) -> String) -> String {
+        match (self, self.advice()) {
+            (Self::Refused(refusal), _) => refusal.message(show),
+            (_, Some(fix)) => format!("{}\n\n{}", self.problem(), fix.render(show)),
+            (_, None) => self.problem(),
+        }
     }
 
     /// Returns whether every other change would fail with the same error.
@@ -278,24 +297,27 @@ impl ProjectError {
                 ErrorFacts::of(remote_code(error)).fix(remote_fix(error)).general().passes()
             }
             Self::NotConfirmed { code, fix, .. } => ErrorFacts::of(code).fix(fix).general().passes(),
-            Self::ClaimLost { ticket } => ErrorFacts::of("claim_lost").fix(format!(
-                "see who has it with `aof show {}`, or take another with `aof next`",
-                ticket.task
-            )),
-            Self::TakenElsewhere { worktree, .. } => ErrorFacts::of("taken_elsewhere").fix(format!(
-                "{}; or take another with `aof next`",
-                merge_hint(worktree)
-            )),
+            Self::ClaimLost { ticket } => ErrorFacts::of("claim_lost").fix(advice![
+                "see who has it with ",
+                Operation::Show.on(&ticket.task),
+                ", or take another with ",
+                Operation::Next,
+            ]),
+            Self::TakenElsewhere { worktree, .. } => ErrorFacts::of("taken_elsewhere").fix(advice![
+                merge_hint(worktree),
+                "; or take another with ",
+                Operation::Next,
+            ]),
             Self::Id(_) => ErrorFacts::of("invalid_id"),
             Self::NoTask { id, nearest, committed, left_out, underway } => {
                 ErrorFacts::of("task_not_found").fix(match (committed, underway, left_out, nearest) {
                     (Some(_), Some(reason), ..) => {
-                        format!("{reason}; `git status` says what that makes of the file")
+                        format!("{reason}; `git status` says what that makes of the file").into()
                     }
-                    (_, _, Some(left_out), _) => left_out.clone(),
-                    (Some(path), ..) => missing(id, path),
-                    (.., Some(near)) => format!("did you mean `{near}`?"),
-                    _ => "`aof list --all` lists them all".to_owned(),
+                    (_, _, Some(left_out), _) => left_out.as_str().into(),
+                    (Some(path), ..) => missing(id, path).into(),
+                    (.., Some(near)) => format!("did you mean `{near}`?").into(),
+                    _ => advice![Fix::from(Operation::List).flag("all"), " lists them all"],
                 })
             }
             Self::AmbiguousTask { .. } => {
@@ -311,15 +333,16 @@ impl ProjectError {
             }
             Self::InvalidTests { .. } => ErrorFacts::of("invalid_tests"),
             Self::InvalidRules(_) => ErrorFacts::of("workflow_config_invalid").general(),
-            Self::Frozen { thaw, .. } => ErrorFacts::of("task_frozen").fix(thaw).passes(),
+            Self::Frozen { thaw, .. } => ErrorFacts::of("task_frozen").fix(thaw.as_str()).passes(),
             Self::Splice { path, .. } => ErrorFacts::of("unsafe_change")
                 .fix(format!("simplify that part of `{path}`, then try again")),
             Self::RestoreFailed { failure, fault, noted } => {
                 let facts = ErrorFacts::of("not_put_back").general().fix(match failure {
-                    Some(_) if !noted => {
-                        "once the disk works again, the next command finishes the change: check with `aof show` before you repeat it"
-                            .to_owned()
-                    }
+                    Some(_) if !noted => advice![
+                        "once the disk works again, the next command finishes the change: check with ",
+                        Operation::Show,
+                        " before you repeat it",
+                    ],
                     Some(_) => fix_then(
                         fault,
                         "the change does not count: the next command first reverts what was written, then you can repeat it",
@@ -369,8 +392,8 @@ impl ProjectError {
     }
 }
 
-fn fix_then(fault: &ProjectError, next: &str) -> String {
-    fault.fix().map_or_else(|| next.to_owned(), |fix| format!("{fix}; {next}"))
+fn fix_then(fault: &ProjectError, next: &str) -> Advice {
+    fault.advice().map_or_else(|| next.into(), |fix| advice![fix, "; ", next])
 }
 
 fn how_to_name_agent(command: &str, agents: &[AgentId]) -> String {
@@ -415,16 +438,19 @@ fn of_git(error: &GitError) -> ErrorFacts {
         E::OwnFolderInGit(_) => "own_folder_in_git",
         _ => "git",
     };
-    let facts = ErrorFacts::of(code).fix_if_any(match error {
-        E::OwnFolderInGit(folder) => Some(untrack_hint(folder)),
-        E::Index { .. } => Some("make it anew with `git read-tree HEAD`".to_owned()),
-        E::NoIndex { .. } => Some("make it anew with `git reset`".to_owned()),
-        E::NotRun { cause, .. } if cause.kind() == NotFound => {
-            Some("see that git is installed, in one of the folders of `PATH`".to_owned())
+    let facts = ErrorFacts::of(code).fix_if_any(
+        match error {
+            E::OwnFolderInGit(folder) => Some(untrack_hint(folder)),
+            E::Index { .. } => Some("make it anew with `git read-tree HEAD`".to_owned()),
+            E::NoIndex { .. } => Some("make it anew with `git reset`".to_owned()),
+            E::NotRun { cause, .. } if cause.kind() == NotFound => {
+                Some("see that git is installed, in one of the folders of `PATH`".to_owned())
+            }
+            E::Io { action, path, source } => io_hint(action, path, source),
+            _ => None,
         }
-        E::Io { action, path, source } => io_hint(action, path, source),
-        _ => None,
-    });
+        .map(Advice::from),
+    );
     match error {
         E::StagedDifferently { .. }
         | E::Unmerged { .. }
@@ -470,32 +496,6 @@ fn is_exhausted(cause: &std::io::Error) -> bool {
         || matches!(cause.raw_os_error(), Some(EMFILE | ENFILE))
 }
 
-/// Returns the commands that remove aof's own folder from git. Files that are not this clone's are deleted first, so that they have no
-/// effect meanwhile.
-fn untrack_hint(
-    OwnFolder { name, is_committed, is_staged, enclosing_checkout }: &OwnFolder,
-) -> String {
-    let name = quoted(name);
-    let git = match enclosing_checkout {
-        // Otherwise the prefix of the project's own worktree would be added.
-        Some(enclosing) => format!("git -C {}", quoted(&enclosing.display().to_string())),
-        None => "git".to_owned(),
-    };
-    if !is_staged {
-        return format!(
-            "delete there what is not yours, and commit that it was taken out: `{git} commit -m \"{name} is local\"`"
-        );
-    }
-    let commit = if *is_committed {
-        format!(", and commit that: `{git} commit -m \"{name} is local\"`")
-    } else {
-        String::new()
-    };
-    format!(
-        "see what git has there with `{git} ls-files {name}`, delete what is not yours, and take it out with `{git} rm -r --cached {name}`{commit}"
-    )
-}
-
 /// Returns a line for each candidate, and one for the rest.
 fn candidate_lines(candidates: &[(TaskId, String)], count: usize) -> String {
     let width = candidates.iter().map(|(id, _)| id.as_str().len()).max().unwrap_or(0);
@@ -508,11 +508,9 @@ fn candidate_lines(candidates: &[(TaskId, String)], count: usize) -> String {
 pub(crate) fn reason_of(error: &ProjectError) -> Value {
     use ProjectError as E;
     let mut value = json!({"error": error.code()});
-    let fix = error.fix().map(|fix| format!("\n\n{fix}")).unwrap_or_default();
-    value["message"] = json!(format!("{}{fix}", error.problem()));
+    value["message"] = json!(error.message(Fix::to_string));
     match error {
         E::Refused(refusal) => {
-            value["message"] = json!(refusal.message());
             for (key, field) in refusal.fields() {
                 value[&key] = field;
             }

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use crate::domain::{TaskId, listed};
-use crate::git::RemoteError;
+use crate::git::{OwnFolder, RemoteError};
 use crate::storage::ProjectPath;
 use crate::storage::layout::is_archived;
 use crate::system::terminal::quoted;
@@ -107,6 +107,32 @@ impl GitCommands {
 /// Returns whether a command names its folder itself, or works for the whole machine.
 fn names_folder(rest: &str) -> bool {
     ["-C ", "init", "config --global"].iter().any(|start| rest.starts_with(start))
+}
+
+/// Returns the commands that remove aof's own folder from git. Files that are not this clone's are deleted first, so that they have no
+/// effect meanwhile.
+pub(crate) fn untrack_hint(
+    OwnFolder { name, is_committed, is_staged, enclosing_checkout }: &OwnFolder,
+) -> String {
+    let name = quoted(name);
+    let git = match enclosing_checkout {
+        // Otherwise the prefix of the project's own worktree would be added.
+        Some(enclosing) => format!("git -C {}", quoted(&enclosing.display().to_string())),
+        None => "git".to_owned(),
+    };
+    if !is_staged {
+        return format!(
+            "delete there what is not yours, and commit that it was taken out: `{git} commit -m \"{name} is local\"`"
+        );
+    }
+    let commit = if *is_committed {
+        format!(", and commit that: `{git} commit -m \"{name} is local\"`")
+    } else {
+        String::new()
+    };
+    format!(
+        "see what git has there with `{git} ls-files {name}`, delete what is not yours, and take it out with `{git} rm -r --cached {name}`{commit}"
+    )
 }
 
 #[cfg(test)]

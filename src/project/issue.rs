@@ -5,9 +5,9 @@ use std::collections::HashSet;
 
 use super::error::ProjectError;
 use super::workspace::Workspace;
-use crate::domain::TaskId;
 use crate::domain::project::some;
 use crate::domain::words::words;
+use crate::domain::{Advice, TaskId};
 use crate::rules::Warning;
 use crate::storage::ProjectPath;
 use crate::storage::layout::TASKS;
@@ -34,7 +34,7 @@ pub(crate) struct Issue {
     pub problem: String,
     /// The reason why it matters; empty if that follows from the code.
     pub why: String,
-    pub fix: String,
+    pub fix: Advice,
     pub repair: Option<Repair>,
 }
 
@@ -42,7 +42,7 @@ impl Issue {
     pub(crate) fn new(
         code: &'static str,
         problem: impl Into<String>,
-        fix: impl Into<String>,
+        fix: impl Into<Advice>,
     ) -> Self {
         let (problem, fix) = (problem.into(), fix.into());
         Self { code, weight: Weight::Wrong, problem, why: String::new(), fix, repair: None }

@@ -199,7 +199,7 @@ pub(crate) fn check_out(
             problem: format!(
                 "the project is kept on the branch `{branch}` (`git.branch` in project.yaml), which is not here"
             ),
-            fix: format!("get it with `git fetch {} {branch}:{branch}`", remote.unwrap_or("origin")),
+            fix: format!("get it with `git fetch {} {branch}:{branch}`", remote.unwrap_or("origin")).into(),
         })
     };
     // Fails before anything is written.
@@ -284,7 +284,7 @@ fn folder_taken(branch: &BranchName, folder: &Path, what: &str, fix: String) -> 
         problem: format!(
             "the project is kept on the branch `{branch}`, and `{here}`, where that is checked out, {what}"
         ),
-        fix,
+        fix: fix.into(),
     }
 }
 
@@ -295,7 +295,8 @@ fn unfinished_checkout(folder: &Path) -> ProjectError {
         fix: format!(
             "if no git works there, remove it with `git worktree remove --force --force {}`",
             shell_quoted(folder)
-        ),
+        )
+        .into(),
     }
 }
 

@@ -47,7 +47,7 @@ fn check_role(rules: &Rules, role: &RoleId, agent: &AgentId) -> Result<(), Proje
     Err(ProjectError::Unfit {
         code: "wrong_role",
         problem: format!("`{agent}` is not in role `{role}`"),
-        fix: format!("its roles are {}; see `aof org show`", listed(org.roles_of(agent))),
+        fix: format!("its roles are {}; see `aof org show`", listed(org.roles_of(agent))).into(),
     })
 }
 

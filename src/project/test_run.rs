@@ -69,7 +69,7 @@ pub(crate) fn run_tests(
         return Err(ProjectError::Unfit {
             code: "tests_stopped",
             problem: "the tests were stopped".to_owned(),
-            fix: "run them again".to_owned(),
+            fix: "run them again".into(),
         });
     }
     Ok(results)
@@ -82,7 +82,7 @@ fn base_url(given: Option<&str>) -> Result<String, ProjectError> {
         return Err(ProjectError::Unfit {
             code: "no_base_url",
             problem: "the tests send requests, and no server is named".to_owned(),
-            fix: format!("name it with `aof test --base-url URL`, or set `{BASE_URL}`"),
+            fix: format!("name it with `aof test --base-url URL`, or set `{BASE_URL}`").into(),
         });
     };
     let is_server = |uri: &Uri| {
@@ -95,8 +95,7 @@ fn base_url(given: Option<&str>) -> Result<String, ProjectError> {
     Err(ProjectError::Unfit {
         code: "invalid_base_url",
         problem: format!("`{}` is not the URL of a web server", one_line(&text)),
-        fix: "write it as in `http://127.0.0.1:8080`, without a name, a password or a query"
-            .to_owned(),
+        fix: "write it as in `http://127.0.0.1:8080`, without a name, a password or a query".into(),
     })
 }
 

@@ -288,7 +288,7 @@ impl TrustState {
             fix: format!(
                 "see what {who} run, and trust it, with `aof trust{task}`; without a terminal, set `{VARIABLE}={}`",
                 given + &self.hash()
-            ),
+            ).into(),
         }
     }
 }

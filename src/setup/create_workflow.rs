@@ -89,7 +89,7 @@ fn free_path(
         ProjectError::Unfit {
         code: "workflow_exists",
         problem: format!("there is a workflow `{name}` already: `{at}`"),
-        fix: "choose another name; a workflow that is there is changed in its file, and by committing that".to_owned(),
+        fix: "choose another name; a workflow that is there is changed in its file, and by committing that".into(),
     }
     };
     let paths = ["yaml", "yml"].map(|suffix| format!("{WORKFLOWS_FOLDER}/{name}.{suffix}").parse());

@@ -130,14 +130,14 @@ fn write(
             let fix = format!(
                 "nothing was written: use another name (`--name`), or remove `{path}` and commit that first"
             );
-            return unfit("file_exists", format!("there is a `{path}` already"), fix);
+            return unfit("file_exists", format!("there is a `{path}` already"), fix.into());
         }
         for file in files.iter().filter(|file| file.before.is_some()) {
             let read = |commit| workspace.repository.read(commit, file.path.as_str());
             if head.commit.map(read).transpose()?.flatten() != file.before {
                 let problem = format!("`{}` has changes that are not committed", file.path);
                 let fix = "commit it first, or import without `--with-roles`".to_owned();
-                return unfit("uncommitted_changes", problem, fix);
+                return unfit("uncommitted_changes", problem, fix.into());
             }
         }
         Ok(PlannedFiles { outcome: (), files: files.to_vec(), is_committed })
@@ -152,7 +152,7 @@ fn org_with_roles(sources: &[Source], roles: &Value) -> Result<PlainFile, Projec
     let refuse = |problem: String| ProjectError::Unfit {
         code: "roles_not_added",
         problem: format!("the roles cannot be added to {ORG_FILE}: {problem}"),
-        fix: "add them by hand, as an import without `--with-roles` shows them".to_owned(),
+        fix: "add them by hand, as an import without `--with-roles` shows them".into(),
     };
     let text = String::from_utf8_lossy(before.as_deref().unwrap_or_default());
     let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };

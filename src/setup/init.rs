@@ -404,7 +404,7 @@ fn pointer_file(branch: &BranchName) -> String {
 }
 
 fn unfit(code: &'static str, problem: String, fix: String) -> ProjectError {
-    ProjectError::Unfit { code, problem, fix }
+    ProjectError::Unfit { code, problem, fix: fix.into() }
 }
 
 #[cfg(test)]

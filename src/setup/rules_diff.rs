@@ -157,7 +157,7 @@ fn commit_named(workspace: &Workspace, revision: &str) -> Result<CommitId, Proje
     workspace.repository.commit_named(revision)?.ok_or_else(|| ProjectError::Unfit {
         code: "unknown_revision",
         problem: format!("git knows no commit by the name `{revision}`"),
-        fix: "name a commit, a branch or a tag, as in `HEAD~3`".to_owned(),
+        fix: "name a commit, a branch or a tag, as in `HEAD~3`".into(),
     })
 }
 

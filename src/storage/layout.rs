@@ -363,7 +363,7 @@ mod tests {
         assert_eq!(found.root(), fs::canonicalize(&outer).unwrap());
         fs::create_dir(outer.join("inner/.git")).unwrap();
         let fault = Paths::find(&inner).unwrap_err();
-        assert!(fault.hint().unwrap().contains("`aof init`"), "{fault}");
+        assert!(fault.hint().unwrap().to_string().contains("`aof init`"), "{fault}");
         fs::create_dir(outer.join("inner/.aof")).unwrap();
         assert!(Paths::find(&inner).unwrap().root().ends_with("outer/inner"));
         assert!(matches!(Paths::find(&outer.join("missing")), Err(StoreError::Io { .. })));

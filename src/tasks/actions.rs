@@ -1,6 +1,6 @@
 //! Claims, releases, holds, cancellations and similar acts of the engine, one function for each.
 
-use crate::domain::{AgentId, Ending, GateId, Status, Task, Ticket, Visit};
+use crate::domain::{AgentId, Ending, GateId, Operation, Status, Task, Ticket, Visit};
 use crate::git::Person;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
@@ -84,7 +84,7 @@ pub(crate) fn hold(
     reason: &str,
     dry_run: DryRun,
 ) -> Result<Changed, ProjectError> {
-    refuse_branch(ticket, "hold")?;
+    refuse_branch(ticket, Operation::Hold)?;
     change_as_actor(workspace, ticket, agent, dry_run, &|by| Act::Hold {
         by,
         reason: reason.to_owned(),
@@ -125,7 +125,7 @@ pub(crate) fn cancel(
     reason: &str,
     dry_run: DryRun,
 ) -> Result<Changed, ProjectError> {
-    refuse_branch(ticket, "cancel")?;
+    refuse_branch(ticket, Operation::Cancel)?;
     change_as_actor(workspace, ticket, agent, dry_run, &|by| Act::Cancel {
         by,
         reason: reason.to_owned(),
@@ -141,7 +141,7 @@ pub(crate) fn reopen(
     reason: &str,
     dry_run: DryRun,
 ) -> Result<Changed, ProjectError> {
-    refuse_branch(ticket, "reopen")?;
+    refuse_branch(ticket, Operation::Reopen)?;
     change_as_actor(workspace, ticket, agent, dry_run, &|by| {
         let (to, reason) = (to.clone(), reason.to_owned());
         Act::Reopen { by, to, reason }
@@ -157,7 +157,7 @@ pub(crate) fn override_to(
     reason: &str,
     dry_run: DryRun,
 ) -> Result<Changed, ProjectError> {
-    refuse_branch(ticket, "override")?;
+    refuse_branch(ticket, Operation::Override)?;
     change_as_actor(workspace, ticket, agent, dry_run, &|by| {
         let (to, reason) = (to.clone(), reason.to_owned());
         Act::Override { by, to, reason }
@@ -172,7 +172,7 @@ pub(crate) fn undo(
     reason: Option<&str>,
     dry_run: DryRun,
 ) -> Result<Changed, ProjectError> {
-    refuse_branch(ticket, "undo")?;
+    refuse_branch(ticket, Operation::Undo)?;
     change(workspace, &ticket.task, dry_run, &mut |state| {
         let (task, org) = (&state.file.task, &state.in_force.rules.org);
         let by = deciding_actor(workspace, org, agent)?;
@@ -212,7 +212,7 @@ fn own_last_step(task: &Task, agent: Option<&AgentId>) -> Result<String, Project
         let fix = format!(
             "`aof {verb} {id} --to GATE --reason TEXT` moves the task, for whoever may; `aof history {id}` shows its steps"
         );
-        Err(ProjectError::Unfit { code: "cannot_undo", problem, fix })
+        Err(ProjectError::Unfit { code: "cannot_undo", problem, fix: fix.into() })
     };
     let Some(last) = task.history.get(last_step(task)) else {
         return refuse(format!("nothing was completed at {id} yet"));
@@ -253,7 +253,7 @@ fn own_last_step(task: &Task, agent: Option<&AgentId>) -> Result<String, Project
 }
 
 /// Refuses a ticket that names a branch: the act applies to the whole task.
-fn refuse_branch(ticket: &Ticket, act: &'static str) -> Result<(), Refusal> {
+fn refuse_branch(ticket: &Ticket, act: Operation) -> Result<(), Refusal> {
     match &ticket.branch {
         Some(_) => Err(Refusal::NotOfABranch { ticket: ticket.clone(), act }),
         None => Ok(()),

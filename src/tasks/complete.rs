@@ -404,7 +404,7 @@ pub(crate) fn what_to_sign(
             ),
             fix: format!(
                 "complete without a signature, or have a key committed: `agents: {{{agent}: {{signingKey: \"ssh-ed25519 ..\"}}}}`"
-            ),
+            ).into(),
         }),
     }
 }
@@ -418,7 +418,7 @@ pub(crate) fn parse_completion(
     let unreadable = |problem: String| ProjectError::Unfit {
         code: "unreadable_completion",
         problem,
-        fix: "mend the file; `aof schema completion` says what it may have".to_owned(),
+        fix: "mend the file; `aof schema completion` says what it may have".into(),
     };
     let Some(syntax) = Syntax::of(name) else {
         return Err(unreadable(format!(
@@ -451,7 +451,7 @@ pub(crate) fn sign_file(
     let file = signed_file(bytes, syntax, &signed).ok_or_else(|| ProjectError::Unfit {
         code: "unsafe_change",
         problem: format!("the signature cannot be written into `{name}` and leave it what it is"),
-        fix: "write the file more plainly, with one key a line".to_owned(),
+        fix: "write the file more plainly, with one key a line".into(),
     })?;
     Ok((signed, file))
 }
@@ -533,6 +533,6 @@ fn cannot_sign(wanted: &ToSign, detail: &str) -> ProjectError {
         fix: format!(
             "load the key {} into the ssh agent with `ssh-add`, or name its file: `--sign-with ~/.ssh/id_ed25519`",
             keys.join(" or ")
-        ),
+        ).into(),
     }
 }

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use crate::domain::{AgentId, BODY_LIMIT, Due, Link, Map, Permission, Task, TaskId, composed};
+use crate::domain::{
+    AgentId, BODY_LIMIT, Due, Link, Map, Operation, Permission, Task, TaskId, advice, composed,
+};
 use crate::files::task_file::TaskFile;
 use crate::git::merge_texts;
 use crate::project::error::ProjectError;
@@ -102,7 +104,8 @@ pub(crate) fn edit_text(
                 fix: format!(
                     "see what changed with `git log -p -1 -- {}`, then edit it again",
                     state.snapshot.path
-                ),
+                )
+                .into(),
             });
         }
         let path = &state.snapshot.path;
@@ -151,7 +154,7 @@ impl EditedFields {
             _ => Err(ProjectError::Unfit {
                 code: "edit_conflict",
                 problem: format!("task `{id}` changed while you edited it, in the same lines"),
-                fix: "your text is below: take what you need into the body as it is now".to_owned(),
+                fix: "your text is below: take what you need into the body as it is now".into(),
             }),
         }
     }
@@ -204,7 +207,7 @@ pub(crate) fn check_title(title: &str) -> Result<(), ProjectError> {
     Err(ProjectError::Unfit {
         code: "missing_title",
         problem: "a task needs a title".to_owned(),
-        fix: "say what is to be done in a few words, as in `Add login`".to_owned(),
+        fix: "say what is to be done in a few words, as in `Add login`".into(),
     })
 }
 
@@ -222,7 +225,7 @@ pub(crate) fn check_dependencies(
                 problem: format!(
                     "task `{dependency}` would wait for itself, and never be handed out"
                 ),
-                fix: "name another task".to_owned(),
+                fix: "name another task".into(),
             });
         }
         find(workspace, dependency)?;
@@ -290,7 +293,7 @@ pub(crate) fn accept(
                 code: "not_accepted",
                 problem: format!("only a person at a terminal accepts the edit of `{id}`"),
                 fix: "a person gives this command at a terminal, or commits the file with git"
-                    .to_owned(),
+                    .into(),
             });
         }
         let before = state.committed_file(workspace);
@@ -318,9 +321,13 @@ fn engine_fields(fields: &str) -> ProjectError {
     ProjectError::Unfit {
         code: "engine_fields",
         problem: format!("the edit changes fields that only the engine writes: {fields}"),
-        fix: "you may edit title, description, priority, due, milestone, links, body, tags, metadata, dependsOn, parent, tests and your own keys; \
-              `aof complete` and `aof override` move a task"
-            .to_owned(),
+        fix: advice![
+            "you may edit title, description, priority, due, milestone, links, body, tags, metadata, dependsOn, parent, tests and your own keys; ",
+            Operation::Complete,
+            " and ",
+            Operation::Override,
+            " move a task",
+        ],
     }
 }
 
@@ -351,7 +358,7 @@ pub(crate) fn comment(
         return Err(ProjectError::Unfit {
             code: "empty_comment",
             problem: "the comment is empty".to_owned(),
-            fix: format!("give its text, as in `aof comment {id} -m \"...\"`"),
+            fix: advice!["give its text, as in ", Operation::Comment.on(id).asked("m")],
         });
     }
     change(workspace, id, dry_run, &mut |state| {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::domain::project::some;
-use crate::domain::{Completion, CompletionId, Task, Timestamp, Visit};
+use crate::domain::{Completion, CompletionId, Fix, Operation, Task, Timestamp, Visit, advice};
 use crate::files::completion_file::{self, Syntax};
 use crate::files::diagnostic::Diagnostic;
 use crate::files::frontmatter::SpliceRefusal;
@@ -168,7 +168,10 @@ pub(crate) fn refused(
     Ok(Some(Issue::new(
         "refused_waiting",
         format!("{} refused {wait} in `.aof/refused`: {}", names.len(), some(&shown)),
-        "`NAME.reason.json` beside each says why; mend it and drop it into `.aof/inbox` again, or `aof status --clear`",
+        advice![
+            "`NAME.reason.json` beside each says why; mend it and drop it into `.aof/inbox` again, or ",
+            Fix::from(Operation::Status).flag("clear"),
+        ],
     )))
 }
 
@@ -180,7 +183,7 @@ pub(crate) fn unclosed(workspace: &Workspace) -> Result<Vec<(String, ProjectErro
         code: "still_written",
         problem: "it was written to within the last two seconds: half a file is never read"
             .to_owned(),
-        fix: "run this again; `aof watch` takes it by itself".to_owned(),
+        fix: "run this again; `aof watch` takes it by itself".into(),
     };
     Ok(growing.map(|candidate| (candidate.file.name, error())).collect())
 }

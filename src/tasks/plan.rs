@@ -136,7 +136,7 @@ pub(crate) fn refuse_nul(known: usize, after: &TaskFile) -> Result<(), ProjectEr
     Err(ProjectError::Unfit {
         code: "nul_byte",
         problem: "a text has a NUL character, for which git takes a file for binary".to_owned(),
-        fix: "give it again without".to_owned(),
+        fix: "give it again without".into(),
     })
 }
 

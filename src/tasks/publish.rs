@@ -211,7 +211,7 @@ fn refuse_secrets(workspace: &Workspace, writes: &[Write]) -> Result<(), Project
                 problem: format!(
                     "the text has the value of `{name}`, which would be in git for ever"
                 ),
-                fix: "leave it out, and say it again".to_owned(),
+                fix: "leave it out, and say it again".into(),
             });
         }
     }

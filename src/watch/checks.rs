@@ -176,7 +176,8 @@ impl Checks {
             if self.outlived.insert(ticket.clone()) {
                 let problem = outlived.sentence();
                 let fix = "the next `aof run` ends it, and so does `aof doctor --fix`".to_owned();
-                let error = ProjectError::Unfit { code: "agent_outlived_runner", problem, fix };
+                let error =
+                    ProjectError::Unfit { code: "agent_outlived_runner", problem, fix: fix.into() };
                 reporter.tell(WatchReport::TaskFailed { task: ticket.task.clone(), error });
             }
         }
@@ -200,8 +201,10 @@ impl Checks {
                 RecoveredSteps::Reported(issue)
                     if reporter.errors.is_new(issue.problem.clone()) =>
                 {
-                    reporter
-                        .tell(WatchReport::StepsDropped { problem: issue.problem, fix: issue.fix });
+                    reporter.tell(WatchReport::StepsDropped {
+                        problem: issue.problem,
+                        fix: issue.fix.to_string(),
+                    });
                 }
                 RecoveredSteps::Reported(_) => {}
             }

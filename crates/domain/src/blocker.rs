@@ -97,6 +97,7 @@ impl Blocker {
     }
 
     /// Returns it as a blocker of the whole task, which names the branch.
+    #[must_use]
     pub fn of_branch(&self, branch: &GateId) -> Self {
         format!("{branch}: {self}").into()
     }
@@ -109,7 +110,8 @@ impl Blocker {
 
 impl From<String> for Blocker {
     fn from(text: String) -> Self {
-        let kinds: [(&str, fn(String) -> Self); 4] = [
+        type Kind = fn(String) -> Blocker;
+        let kinds: [(&str, Kind); 4] = [
             (NOBODY, Self::Nobody),
             (CIRCLE, Self::Circle),
             (NO_LIST, Self::NoList),
@@ -159,7 +161,8 @@ impl fmt::Debug for Blocker {
 
 impl PartialEq<&str> for Blocker {
     fn eq(&self, text: &&str) -> bool {
-        *self == Self::from(*text)
+        let other = Self::from(*text);
+        *self == other
     }
 }
 

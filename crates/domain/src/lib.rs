@@ -4,6 +4,7 @@
 //! wrong is parsed once, at the edge, into a type that cannot be.
 
 pub mod acceptance;
+mod advice;
 mod blocker;
 mod completion;
 pub(crate) mod event;
@@ -18,6 +19,7 @@ pub(crate) mod task;
 pub mod words;
 pub mod workflow;
 
+pub use advice::{Advice, AdvicePart, Fix, FixArgument, Operation};
 pub use blocker::{Blocker, Loss, LostDependency};
 pub use completion::SUSPEND;
 pub use completion::{
@@ -65,6 +67,7 @@ pub type Map = serde_json::Map<String, serde_json::Value>;
 pub use jiff::Timestamp;
 
 words::serialize_as_text!(
+    Advice,
     Blocker,
     Destination,
     Due,

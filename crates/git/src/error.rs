@@ -11,7 +11,7 @@ use aof_system::text::age;
 /// Everything that can fail when reading from or committing to the repository.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
-    #[error("`{path}` is not in a git repository; run `aof init` or `git init` there")]
+    #[error("`{path}` is not in a git repository")]
     NoRepository { path: PathBuf },
     #[error(
         "the git repository at `{path}` is bare, so it has no task files; work in a clone of it"

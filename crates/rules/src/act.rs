@@ -4,8 +4,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use aof_domain::{
-    AgentId, Completion, ConditionTrouble, Event, GateId, LostDependency, Map, Outcome, Station,
-    Task, TaskId, TroubleAction, Work, listed,
+    AgentId, Completion, ConditionTrouble, Event, GateId, LostDependency, Map, Operation, Outcome,
+    Station, Task, TaskId, TroubleAction, Work, listed,
 };
 
 /// The number of times that rejections may send a task to one gate; the next time blocks it (spec 1, 9.9).
@@ -252,8 +252,8 @@ impl Warning {
                 )
             }
             Self::NotGiven { task, agent, why } => format!(
-                "`{task}` begins without `{agent}`, whom its file names: {why}; `aof assign {task} AGENT` gives it to \
-                 somebody"
+                "`{task}` begins without `{agent}`, whom its file names: {why}; `{}` gives it to somebody",
+                Operation::Assign.on(task).chosen("agent")
             ),
             Self::CompanionsStay { ignored, filtered, too_large, misnamed } => {
                 let reasons = [

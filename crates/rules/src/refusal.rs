@@ -2,15 +2,16 @@
 //!
 //! A refusal changes nothing. Its code and fields are stable; its sentences are for people.
 
+mod fields;
 pub(crate) mod fix;
 
 use serde_json::{Value, json};
 
 use super::outputs::Problem;
 use aof_domain::{
-    AgentId, Blocker, CheckResults, CompletionId, Ending, GateCheck, GateId, Identity, Outcome,
-    Permission, PublicKey, RoleId, Station, Status, TaskId, Ticket, Timestamp, Visit, WorkflowName,
-    listed, nearest,
+    Advice, AgentId, Blocker, CheckResults, CompletionId, Ending, Fix, GateCheck, GateId, Identity,
+    Operation, Outcome, Permission, PublicKey, RoleId, Station, Status, TaskId, Ticket, Timestamp,
+    Visit, WorkflowName, advice, listed, nearest,
 };
 
 /// The namespace of our signatures: a signature for git or for a file does not count.
@@ -168,7 +169,7 @@ pub enum Refusal {
     #[error("task `{}` is at gate `{gate}`, and no branch{} is open there", .ticket.task, branch_name(.ticket))]
     NoSuchBranch { ticket: Ticket, gate: GateId, open: Vec<(Ticket, RoleId)> },
     #[error("`{act}` is about the whole task, and `{ticket}` names a branch of it")]
-    NotOfABranch { ticket: Ticket, act: &'static str },
+    NotOfABranch { ticket: Ticket, act: Operation },
     #[error(
         "gate `{gate}` became a fork while task `{task}` stood there, and its branches never opened"
     )]
@@ -252,9 +253,9 @@ impl Refusal {
         self.to_string()
     }
 
-    /// Returns the whole text: the problem, the fix, and the example if there is one.
-    pub fn message(&self) -> String {
-        let mut text = format!("{}\n\n{}", self.problem(), self.fix());
+    /// Returns the whole text: the problem, the fix with operations as `show` names them, and the example if there is one.
+    pub fn message(&self, show: impl Fn(&Fix) -> String) -> String {
+        let mut text = format!("{}\n\n{}", self.problem(), self.fix().render(show));
         if let Some(example) = self.example() {
             text.push_str("\n\nExample:\n");
             text.push_str(&serde_json::to_string_pretty(&example).unwrap_or_default());
@@ -287,15 +288,18 @@ fn states(children: &[(TaskId, Status)]) -> String {
 }
 
 /// Returns the advice for children that have not ended.
-fn about_children(task: &TaskId, children: &[(TaskId, Status)]) -> String {
+fn about_children(task: &TaskId, children: &[(TaskId, Status)]) -> Advice {
     let failed = children.iter().find(|(_, status)| *status == Status::Failed);
-    let waits = format!("say it again once they are complete or cancelled: `aof why {task}`");
+    let waits =
+        advice!["say it again once they are complete or cancelled: ", Operation::Why.on(task),];
     match failed {
         None => waits,
-        Some((child, _)) => format!(
-            "a failed child counts as open: take it up again with `aof reopen {child} --to GATE --reason \"...\"`, \
-             and complete or cancel it; {waits}"
-        ),
+        Some((child, _)) => advice![
+            "a failed child counts as open: take it up again with ",
+            Operation::Reopen.on(child).asked("to").asked("reason"),
+            ", and complete or cancel it; ",
+            waits,
+        ],
     }
 }
 
@@ -393,29 +397,36 @@ fn flawed(wanted: &ToSign) -> String {
 }
 
 /// Returns the advice for signing the completion.
-fn of_signature(wanted: &ToSign) -> String {
+fn of_signature(wanted: &ToSign) -> Advice {
     let key = |key: &PublicKey| format!("  {} {}", key.fingerprint(), key.comment());
     let keys: Vec<String> = wanted.keys.iter().map(|own| key(own).trim_end().to_owned()).collect();
     let keys = keys.join("\n");
     match &wanted.flaw {
-        Flaw::Missing | Flaw::OtherText => format!(
-            "`aof complete` signs by itself, through the ssh agent or with the key file that `--sign-with FILE` names; \
-             `aof sign FILE` signs a completion file; or sign `toSign` with `ssh-keygen -Y sign -n {NAMESPACE}`, and send the same \
-             completion again with its `id` and the `signature`. Its keys are\n{keys}"
-        ),
-        Flaw::OtherUse { .. } => {
-            format!("sign with `ssh-keygen -Y sign -n {NAMESPACE}`, or by `aof complete`")
-        }
-        Flaw::OtherKey { .. } => format!("sign with one of these:\n{keys}"),
-        Flaw::NotVerified => "sign again, and let the browser check you".to_owned(),
+        Flaw::Missing | Flaw::OtherText => advice![
+            Operation::Complete,
+            " signs by itself, through the ssh agent or with the key file that `--sign-with FILE` names; ",
+            Fix::from(Operation::Sign).chosen("file"),
+            format!(
+                " signs a completion file; or sign `toSign` with `ssh-keygen -Y sign -n {NAMESPACE}`, and send the same \
+                 completion again with its `id` and the `signature`. Its keys are\n{keys}"
+            ),
+        ],
+        Flaw::OtherUse { .. } => advice![
+            format!("sign with `ssh-keygen -Y sign -n {NAMESPACE}`, or by "),
+            Operation::Complete,
+        ],
+        Flaw::OtherKey { .. } => format!("sign with one of these:\n{keys}").into(),
+        Flaw::NotVerified => "sign again, and let the browser check you".into(),
         Flaw::OtherOrigin { origin } => format!(
             "if the page is yours, have it committed in org.yaml: `passkeyOrigins: [\"{}\"]`",
             origin.escape_debug()
-        ),
+        )
+        .into(),
         Flaw::NoKey { key } => format!(
             "leave the signature out; or have the key committed in org.yaml: `agents: {{{}: {{signingKey: \"{key}\"}}}}`",
             wanted.agent
-        ),
+        )
+        .into(),
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::completions::complete_argument;
 use super::json_rpc::{INVALID_PARAMS, METHOD_NOT_FOUND, RESOURCE_NOT_FOUND, RpcError, RpcRequest};
 use super::next_call::next_call;
-use super::open_project::{OpenProject, ServerSetup, ToolError, in_tools};
+use super::open_project::{OpenProject, ServerSetup, ToolError};
 use super::resources::{
     get_prompt, list_prompts, list_resources, read_resource, resource_template,
 };
@@ -167,7 +167,7 @@ fn refusal(
     given: &Map,
 ) -> Value {
     let mut value = error.value();
-    let mut message = value["message"].as_str().map(in_tools).unwrap_or_default();
+    let mut message = error.message();
     let project = setup.open(tool.name).ok();
     if let Some(project) = &project {
         message = project.workspace.git_commands.with_folder(message);

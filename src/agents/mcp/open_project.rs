@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::dispatch::next::{Claim, claimed};
-use crate::domain::{AgentId, Ticket, listed};
+use crate::domain::{AgentId, Fix, Operation, Ticket, listed};
 use crate::project::active_rules::InForce;
 use crate::project::error::{ProjectError, reason_of};
 use crate::project::rule_lookup::check_agent;
@@ -86,7 +86,8 @@ impl OpenProject<'_> {
     /// Returns the agent who acts. Fails, and says how to name an agent, if the agent is unknown, a person, or not in org.yaml. An agent
     /// that has left org.yaml may still complete what it holds.
     pub(crate) fn agent(&self) -> Result<AgentId, ProjectError> {
-        let unfit = |code, problem| ProjectError::Unfit { code, problem, fix: self.how_to_name() };
+        let unfit =
+            |code, problem| ProjectError::Unfit { code, problem, fix: self.how_to_name().into() };
         let agent = match self.named() {
             Ok(agent) => agent,
             Err(error) => return Err(unfit("no_agent", error.problem())),
@@ -115,7 +116,7 @@ impl OpenProject<'_> {
             text.parse::<AgentId>().map_err(|_| ProjectError::Unfit {
                 code: "no_agent",
                 problem: format!("`{text}`, which this server was started with, is no agent's id"),
-                fix: String::new(),
+                fix: String::new().into(),
             })
         });
         acting_agent(workspace, &self.rules().org, named.transpose()?.as_ref(), true)
@@ -199,6 +200,14 @@ impl ToolError {
         }
     }
 
+    /// Returns the error's text, with tools as fixes.
+    pub(crate) fn message(&self) -> String {
+        match self {
+            Self::Ops(error) => error.message(in_tools),
+            other => other.value()["message"].as_str().unwrap_or_default().to_owned(),
+        }
+    }
+
     /// Returns the error as `--json` on the command line shows it.
     pub(crate) fn value(&self) -> Value {
         match self {
@@ -234,24 +243,18 @@ impl ToolError {
     }
 }
 
-/// The commands that a hint may name, and the equivalent tools.
-const TOOLS_OF_COMMANDS: &[(&str, &str)] = &[
-    ("aof next", "aof_task_next"),
-    ("aof show", "aof_task_get"),
-    ("aof list", "aof_task_list"),
-    ("aof complete", "aof_task_complete"),
-    ("aof renew", "aof_task_renew"),
-    ("aof release", "aof_task_release"),
-    ("aof comment", "aof_task_comment"),
-    ("aof new", "aof_task_create"),
-    ("aof workflow list", "aof_workflow_list"),
-    ("aof status", "aof_status"),
-];
-
-/// Returns a hint with commands replaced by tools.
-pub(crate) fn in_tools(text: &str) -> String {
-    TOOLS_OF_COMMANDS.iter().fold(text.to_owned(), |text, (command, tool)| {
-        let whole = text.replace(&format!("`{command}`"), &format!("`{tool}`"));
-        whole.replace(&format!("`{command} "), &format!("`{tool} "))
+/// Returns a proposed operation as a tool, or as a command if there is no tool for it.
+pub(crate) fn in_tools(fix: &Fix) -> String {
+    fix.words(match fix.operation {
+        Operation::Next => "aof_task_next",
+        Operation::Show => "aof_task_get",
+        Operation::List => "aof_task_list",
+        Operation::Complete => "aof_task_complete",
+        Operation::Renew => "aof_task_renew",
+        Operation::Release => "aof_task_release",
+        Operation::Comment => "aof_task_comment",
+        Operation::WorkflowList => "aof_workflow_list",
+        Operation::Status => "aof_status",
+        _ => return fix.to_string(),
     })
 }

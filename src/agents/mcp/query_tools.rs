@@ -341,7 +341,7 @@ pub(crate) fn status(project: &OpenProject<'_>, _: &Arguments) -> Result<Value, 
     let issues = all.attention.len();
     all.attention.truncate(MOST_ISSUES);
     for issue in &mut all.attention {
-        issue.fix = in_tools(&issue.fix);
+        issue.fix = issue.fix.render(in_tools).into();
     }
     let mut value = overview_value(&all);
     if let Some(unknown) = project.agent().err().filter(|_| !project.only_looks())

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::json_rpc::{INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcError};
 use super::next_call::call;
-use super::open_project::{OpenProject, ServerSetup, ToolError, in_tools};
+use super::open_project::{OpenProject, ServerSetup, ToolError};
 use crate::dispatch::next::claimed;
 use crate::domain::{IdFault, Map, TaskId, Ticket};
 use crate::files::task_file::TaskFile;
@@ -96,9 +96,7 @@ fn task_file(project: &OpenProject<'_>, id: &str) -> Result<String, ToolError> {
 
 /// Returns an error as the protocol's `resource not found`.
 fn not_found(error: &ToolError) -> RpcError {
-    let value = error.value();
-    let message = value["message"].as_str().map(in_tools).unwrap_or_default();
-    RpcError::new(RESOURCE_NOT_FOUND, message).with_data(value)
+    RpcError::new(RESOURCE_NOT_FOUND, error.message()).with_data(error.value())
 }
 
 /// The number of bytes of a text that are shown at once.

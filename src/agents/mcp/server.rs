@@ -33,7 +33,7 @@ pub(crate) fn serve(setup: ServerSetup) -> Result<(), ProjectError> {
     start(setup).map_err(|cause| ProjectError::Unfit {
         code: "files",
         problem: format!("the server cannot run: {cause}"),
-        fix: "see whether this process may start threads and handle signals".to_owned(),
+        fix: "see whether this process may start threads and handle signals".into(),
     })
 }
 

@@ -394,10 +394,12 @@ fn complete_by_person(
                 return Ok(Ok(PeopleAnswer::Overtaken));
             }
             Err(ProjectError::Refused(refusal)) => {
-                let fix = refusal.fix();
+                let fix = refusal.fix().to_string();
                 (ProjectError::Refused(refusal).to_string(), fix)
             }
-            Err(ProjectError::Unfit { code: "cannot_sign", problem, fix }) => (problem, fix),
+            Err(ProjectError::Unfit { code: "cannot_sign", problem, fix }) => {
+                (problem, fix.to_string())
+            }
             Err(error) if error.passes() && met.elapsed() < project.wait => {
                 if !is_told {
                     is_told = true;

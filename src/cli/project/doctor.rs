@@ -73,7 +73,9 @@ fn issue_text(handled: &HandledIssue) -> String {
         text.push_str(&format!("  why  {}\n", lines(&issue.why)));
     }
     match outcome {
-        RepairOutcome::Reported => text.push_str(&format!("  fix  {}\n", lines(&issue.fix))),
+        RepairOutcome::Reported => {
+            text.push_str(&format!("  fix  {}\n", lines(&issue.fix.to_string())))
+        }
         RepairOutcome::Failed(error) => text.push_str(&format!("  but  {}\n", lines(error))),
         RepairOutcome::Repaired | RepairOutcome::Repairable => {}
     }

@@ -106,7 +106,7 @@ fn page(overview: &Overview<'_>, lists: &StatusLists, is_unknown: bool) -> Strin
     for alike in attention.chunk_by(|a, b| a.code == b.code) {
         for issue in alike.iter().take(FEW) {
             lines.push(format!("  {} {}", yellow("!"), paragraph(&issue.problem)));
-            lines.push(format!("    {}", paragraph(&issue.fix)));
+            lines.push(format!("    {}", paragraph(&issue.fix.to_string())));
         }
         if alike.len() > FEW {
             let rest = match alike[0].code {

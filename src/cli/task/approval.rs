@@ -124,7 +124,7 @@ pub(super) fn ask_here(
         match complete_signed(workspace, &whole, signing, mode) {
             Ok(changed) => return Ok(PersonAnswer::Completed(Box::new(changed))),
             Err(ProjectError::Refused(refusal)) if refusal.kind() == RefusalKind::Refused => {
-                let fix = refusal.fix();
+                let fix = refusal.fix().to_string();
                 let why = ProjectError::Refused(refusal).to_string();
                 refused = Some(Refused { completion: whole, why, fix });
             }

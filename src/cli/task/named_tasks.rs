@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use serde_json::{Value, json};
 
+use crate::cli::arguments::command;
 use crate::cli::{CliError, CliResult, Session};
 use crate::domain::{Ticket, TypedTask, listed};
 use crate::project::error::ProjectError;
@@ -82,7 +83,9 @@ impl NamedTasks {
                     return error.into();
                 }
                 let fix = fix(&words, start, text);
-                let fix = error.fix().map_or_else(|| fix.clone(), |own| format!("{own}; {fix}"));
+                let fix = error
+                    .advice()
+                    .map_or_else(|| fix.clone(), |own| format!("{}; {fix}", own.render(command)));
                 let (code, problem) = ("task_not_found", error.problem());
                 CliError::Command { code, problem, fix: Some(fix), exit_code: 3 }
             })?;

@@ -142,7 +142,7 @@ impl CommitArchive {
         Err(ProjectError::Unfit {
             code: "no_such_project",
             problem: format!("there is no project in the folder `{}`, and never was", folder.shown().escape_debug()),
-            fix: "name its folder as seen from the top of the repository, where its `project.yaml` is".to_owned(),
+            fix: "name its folder as seen from the top of the repository, where its `project.yaml` is".into(),
         })
     }
 
@@ -177,7 +177,7 @@ impl CommitArchive {
                 range.until,
                 listed([&first].into_iter().chain(&more).map(ProjectFolder::shown))
             ),
-            fix: "name the one that is meant with `--project FOLDER`".to_owned(),
+            fix: "name the one that is meant with `--project FOLDER`".into(),
         })
     }
 }

@@ -90,7 +90,7 @@ pub(crate) fn verify(
             code: "bad_range",
             problem: "`...` names what two commits do not share, which is no stretch of history"
                 .to_owned(),
-            fix: "write `A..B`".to_owned(),
+            fix: "write `A..B`".into(),
         });
     }
     if range.until == "HEAD" && repository.head_for_reading()?.commit.is_none() {

@@ -230,6 +230,6 @@ fn not_signed(ticket: &Ticket, signed: &[(usize, Ticket)]) -> ProjectError {
     ProjectError::Unfit {
         code: "not_signed",
         problem: format!("`{ticket}` names no visit that a signature ended"),
-        fix,
+        fix: fix.into(),
     }
 }

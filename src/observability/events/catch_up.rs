@@ -312,8 +312,7 @@ pub fn rebuild_events(workspace: &Workspace) -> Result<Rebuilt, ProjectError> {
             "somebody else has been writing the event stream for {} s",
             timeout.as_secs()
         ),
-        fix: "wait until it is done, or wait longer with `--wait 60s`; nothing was written"
-            .to_owned(),
+        fix: "wait until it is done, or wait longer with `--wait 60s`; nothing was written".into(),
     })?;
     Ok(rebuild_with(workspace, &stream, &writer, &|| true)?.expect("nobody breaks it off"))
 }

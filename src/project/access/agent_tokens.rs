@@ -44,7 +44,7 @@ pub(crate) fn create_token(
             problem: format!(
                 "`{agent}` is a person, or has only roles for people: tokens are for agents"
             ),
-            fix: "people log in; `aof org show` shows who is in which role".to_owned(),
+            fix: "people log in; `aof org show` shows who is in which role".into(),
         });
     }
     let text = format!("aof_{}", random_local(LENGTH)?);

@@ -61,14 +61,14 @@ impl WebUsers {
             return Err(ProjectError::Unfit {
                 code: "invalid_users",
                 problem: format!("`{name}` is a folder"),
-                fix: "name a file of users".to_owned(),
+                fix: "name a file of users".into(),
             });
         }
         if metadata.permissions().mode() & 0o077 != 0 {
             return Err(ProjectError::Unfit {
                 code: "users_exposed",
                 problem: format!("others can use `{name}`, which has hashes of passwords"),
-                fix: format!("`chmod 600 {}`", quoted(&name)),
+                fix: format!("`chmod 600 {}`", quoted(&name)).into(),
             });
         }
         let text = io::read_to_string(file).map_err(failed)?;
@@ -130,7 +130,7 @@ fn read_user(entry: &MappingEntry<'_>, faults: &Faults) -> Option<(String, (Agen
 pub(crate) fn password_hash(password: &str) -> Result<String, ProjectError> {
     let unfit = |code, problem| {
         let fix = "take several words that do not belong together".to_owned();
-        ProjectError::Unfit { code, problem, fix }
+        ProjectError::Unfit { code, problem, fix: fix.into() }
     };
     let length = password.chars().count();
     if length < SHORTEST {

@@ -101,7 +101,7 @@ fn no_link_leads_a_write_out_of_the_project() {
     ] {
         let fault = outcome.unwrap_err();
         assert!(matches!(fault, StoreError::WrongKind { found: FileKind::Symlink, .. }), "{fault}");
-        assert!(fault.hint().unwrap().contains("link"));
+        assert!(fault.hint().unwrap().to_string().contains("link"));
     }
     fs::remove_file(home.path().join("tasks")).unwrap();
     fs::create_dir(home.path().join("tasks")).unwrap();

@@ -11,7 +11,7 @@ use rustix::fs::{FileType, Stat};
 use serde::{Deserialize, Serialize};
 
 use super::project_path::{BadPath, ProjectPath};
-use crate::domain::TaskId;
+use crate::domain::{Advice, Operation, TaskId, advice};
 use crate::system::disk::NotSynced;
 
 /// A file that cannot be read or written.
@@ -93,22 +93,24 @@ impl StoreError {
     }
 
     /// Returns the hint for fixing it.
-    pub fn hint(&self) -> Option<String> {
+    pub fn hint(&self) -> Option<Advice> {
         Some(match self {
-            Self::Io { doing, path, cause } => return io_hint(doing, path, cause),
-            Self::NotDurable { .. } => {
-                "what was to be done is done, unless the power fails before the disk has it: look with `aof show` before you say \
-                 it again, and check the disk (`dmesg`)"
-                    .into()
+            Self::Io { doing, path, cause } => return io_hint(doing, path, cause).map(Advice::from),
+            Self::NotDurable { .. } => advice![
+                "what was to be done is done, unless the power fails before the disk has it: look with ",
+                Operation::Show,
+                " before you say it again, and check the disk (`dmesg`)",
+            ],
+            Self::NoProject { .. } => {
+                advice!["start one with ", Operation::Init, ", or name its folder with `-C DIR`"]
             }
-            Self::NoProject { .. } => "start one with `aof init`, or name its folder with `-C DIR`".into(),
             Self::BadPath(_) => {
                 "use a path below the project's folder, with `/` between its parts and no `..`".into()
             }
             Self::WrongKind { found: FileKind::Symlink, path, .. } => {
-                format!("git does not follow links either: replace `{}` by what it points to", path.display())
+                format!("git does not follow links either: replace `{}` by what it points to", path.display()).into()
             }
-            Self::WrongKind { path, .. } => format!("move `{}` out of the way", path.display()),
+            Self::WrongKind { path, .. } => format!("move `{}` out of the way", path.display()).into(),
             Self::TooLarge { .. } => {
                 "move long texts and logs into a file of their own, and name that file in the task".into()
             }
@@ -116,13 +118,13 @@ impl StoreError {
             Self::Gone { .. } | Self::Changed { .. } => {
                 "run the command again: it starts from what stands there now".into()
             }
-            Self::Exists { path } => format!("move `{}` away, then run the command again", path.display()),
-            Self::TaskNotFound { .. } => "see the ids with `aof list`".into(),
+            Self::Exists { path } => format!("move `{}` away, then run the command again", path.display()).into(),
+            Self::TaskNotFound { .. } => advice!["see the ids with ", Operation::List],
             Self::TaskDoubled { .. } => {
                 "keep the right one and remove the others (`git log -- PATH` shows where each comes from)".into()
             }
             Self::LockTimedOut { holder: Some(holder), .. } => {
-                format!("wait for process {} to end, or wait longer with `--wait 60s`; nothing was written", holder.pid)
+                format!("wait for process {} to end, or wait longer with `--wait 60s`; nothing was written", holder.pid).into()
             }
             Self::LockTimedOut { holder: None, .. } => "wait longer with `--wait 60s`; nothing was written".into(),
             Self::NetworkFileSystem { .. } => {
@@ -307,14 +309,14 @@ mod tests {
             let fault = StoreError::io("write", Path::new("tasks/AOF-abc.md"), errno);
             let text = fault.to_string();
             assert!(text.starts_with("cannot write `tasks/AOF-abc.md`: "), "{text}");
-            let hint = fault.hint().unwrap_or_default();
+            let hint = fault.hint().unwrap_or_default().to_string();
             assert!(hint.contains(word), "{text}: {hint}");
         }
         for (doing, place) in
             [("move", ".aof/inbox"), ("make", ".aof/inbox"), ("read", ".aof/inbox/done.yaml")]
         {
             let fault = StoreError::io(doing, Path::new(".aof/inbox/done.yaml"), Errno::ACCESS);
-            let hint = fault.hint().unwrap_or_default();
+            let hint = fault.hint().unwrap_or_default().to_string();
             assert!(hint.contains(&format!("`ls -ld '{place}'`")), "{doing}: {hint}");
         }
         let fault = StoreError::io("read", Path::new("x"), Errno::NOSPC);

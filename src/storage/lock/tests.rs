@@ -62,7 +62,7 @@ fn a_waiter_is_told_once_who_holds_it_and_gets_it_when_that_process_is_killed() 
         text.contains("held by `aof watch`") && text.contains(&format!("process {}", child.id())),
         "{text}"
     );
-    assert!(fault.hint().unwrap().contains("nothing was written"));
+    assert!(fault.hint().unwrap().to_string().contains("nothing was written"));
 
     let mut told = Vec::new();
     let lock =

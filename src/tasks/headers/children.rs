@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::domain::{AgentId, Priority, Status, Task, TaskId, WaitFor, listed};
+use crate::domain::{AgentId, Operation, Priority, Status, Task, TaskId, WaitFor, advice, listed};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
@@ -165,9 +165,8 @@ impl CreatorTasks {
         new.created_by = Some(self.agent.clone());
         let Some(parent) = self.parent(new.parent.as_ref(), is_told)? else { return Ok(()) };
         new.parent = Some(parent.id.clone());
-        let refused = |code, problem, fix: &str| {
-            Err(ProjectError::Unfit { code, problem, fix: fix.to_owned() })
-        };
+        let refused =
+            |code, problem, fix: &str| Err(ProjectError::Unfit { code, problem, fix: fix.into() });
         let (id, priority) = (&parent.id, parent.priority());
         if !new.states_priority() {
             new.plan.priority = (priority > Priority::Medium).then(|| priority.to_string());
@@ -220,13 +219,17 @@ impl CreatorTasks {
             (_, []) => (
                 "no_parent_held",
                 format!("`{agent}` creates tasks as parts of its own task, and it holds none"),
-                "take one first, as with `aof next`; or have a person create it".to_owned(),
+                advice![
+                    "take one first, as with ",
+                    Operation::Next,
+                    "; or have a person create it"
+                ],
             ),
             (None, [only]) => return Ok(Some(only)),
             (None, _) => (
                 "not_your_parent",
                 format!("`{agent}` holds {own}: say which of them the new task is a part of"),
-                "name it as the parent".to_owned(),
+                "name it as the parent".into(),
             ),
             (Some(id), _) => match held.iter().find(|task| task.id == *id) {
                 Some(task) => return Ok(Some(task)),
@@ -235,7 +238,7 @@ impl CreatorTasks {
                     format!(
                         "`{agent}` creates tasks as parts of its own task, and does not hold `{id}`"
                     ),
-                    format!("it holds {own}: leave the parent out, or name one of these"),
+                    format!("it holds {own}: leave the parent out, or name one of these").into(),
                 ),
             },
         };

@@ -234,7 +234,7 @@ pub(crate) fn refuse_circle(
             circle_text(&circle)
         ),
         fix: "leave one of these out: a task waits for what it depends on, and for its children"
-            .to_owned(),
+            .into(),
     })
 }
 

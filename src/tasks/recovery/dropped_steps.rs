@@ -57,7 +57,7 @@ pub(crate) fn ensure_not_dropped(
     let Issue { problem, fix, .. } = lost_steps_issue(workspace, dropped, &state.head);
     let (id, path) = (state.id.clone(), state.snapshot.path.clone());
     let problem = format!("`{id}` waits: {problem}");
-    Err(ProjectError::Frozen { id, path, problem, fields: Vec::new(), thaw: fix })
+    Err(ProjectError::Frozen { id, path, problem, fields: Vec::new(), thaw: fix.to_string() })
 }
 
 /// Returns the steps that must be restored. Steps that the files still have are left out: they are committed again like any edit.

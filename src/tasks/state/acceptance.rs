@@ -194,7 +194,7 @@ fn no_persons_version(id: &TaskId) -> ProjectError {
     ProjectError::Unfit {
         code: "no_persons_version",
         problem: format!("no person has committed `{id}`, so nobody says how it is checked"),
-        fix: format!("a person commits it with git, or changes it with `aof edit {id}`"),
+        fix: format!("a person commits it with git, or changes it with `aof edit {id}`").into(),
     }
 }
 

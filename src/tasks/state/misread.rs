@@ -40,5 +40,5 @@ pub(crate) fn refuse_misread(
     if found.is_empty() {
         return Ok(());
     }
-    Err(ProjectError::Unfit { code: "misread_form", problem, fix: fixes(&found) })
+    Err(ProjectError::Unfit { code: "misread_form", problem, fix: fixes(&found).into() })
 }

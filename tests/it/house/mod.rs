@@ -1,5 +1,6 @@
 //! The project itself: its modules, its tests, its own tasks.
 
+mod advice;
 mod architecture;
 mod comments;
 mod folders;

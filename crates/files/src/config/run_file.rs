@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::decode::{Faults, FieldReader, one_or_many, parse_key, text_of};
 use super::notify_file::is_variable;
 use crate::yaml::{Node, NodeKind};
-use aof_domain::{GateRun, Launch, Outcome, Preset, RunLimits};
+use aof_domain::{Fix, GateRun, Launch, Operation, Outcome, Preset, RunLimits};
 
 /// The most attempts that a visit may have.
 const MOST_ATTEMPTS: u32 = 20;
@@ -150,7 +150,10 @@ fn read_secrets(node: &Node<'_>, faults: &Faults) -> Vec<String> {
             None => faults.invalid(
                 item,
                 "`secrets` names environment variables",
-                "write the secret into a variable of the environment that `aof run` is started in, and its name here: `secrets: [API_KEY]`",
+                format!(
+                    "write the secret into a variable of the environment that `{}` is started in, and its name here: `secrets: [API_KEY]`",
+                    Fix::from(Operation::Run)
+                ),
             ),
         }
     }

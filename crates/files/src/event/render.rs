@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::line::EventLine;
 use crate::printable::one_line;
 use aof_domain::{
-    Destination, Event, EventKind, Level, Map, NoticeReader, Occurrence, TroubleAction, Visit,
+    Destination, Event, EventKind, Fix, Level, Map, NoticeReader, Occurrence, Operation,
+    TroubleAction, Visit,
 };
 
 /// The longest piece of such a text in a line, and in a notice.
@@ -103,7 +104,7 @@ const fn line_template(kind: EventKind) -> &'static str {
     }
 }
 
-/// Returns the template of a notice. `{titled}` stands for the task with its title.
+/// Returns the template of a notice. `{titled}` stands for the task with its title, `{do why}` for an operation.
 #[expect(clippy::too_many_lines, reason = "one arm for each case")]
 fn notice_template(event: &Event, reader: NoticeReader) -> &'static str {
     let is_affected = reader == NoticeReader::Affected;
@@ -114,7 +115,7 @@ fn notice_template(event: &Event, reader: NoticeReader) -> &'static str {
         }
         Event::Claimed { .. } => "{titled} was taken by agent '{agent}' at gate '{gate}'.",
         Event::Assigned { .. } if is_affected => {
-            "{titled} was given to you at gate '{gate}'. `aof brief` says what is wanted."
+            "{titled} was given to you at gate '{gate}'. `{do brief}` says what is wanted."
         }
         Event::Assigned { .. } => "{titled} was given to agent '{agent}' at gate '{gate}'.",
         Event::Renewed { .. } => "agent '{agent}' goes on with {titled} at gate '{gate}'[: {note}]",
@@ -160,7 +161,7 @@ fn notice_template(event: &Event, reader: NoticeReader) -> &'static str {
         }
         Event::TimedOut { .. } if is_affected => {
             "{titled} was not done at gate '{gate}'[ within {timeout}]. It is still yours; say how far you are with \
-             `aof renew`, or give it back with `aof release`."
+             `{do renew}`, or give it back with `{do release}`."
         }
         Event::TimedOut { escalate_to: Some(_), .. } => {
             "task {taskId} was not done at gate '{gate}'[ within {timeout}][ by agent '{agent}']. Role '{escalateTo}' steps in."
@@ -179,11 +180,11 @@ fn notice_template(event: &Event, reader: NoticeReader) -> &'static str {
             "{titled} was sent back to gate '{gate}' {loopCount} times, last by gate '{fromGate}', and is blocked.\n\
              That often means that the blockers cannot be met or are not clear, that whoever does the work and whoever \
              reviews it expect different things, or that something is set up wrongly.\n\
-             The project's owner has to look at it: `aof why`, then `aof unblock` with a reason."
+             The project's owner has to look at it: `{do why}`, then `{do unblock}` with a reason."
         }
         Event::Exhausted { .. } => {
             "{titled} was sent back to gate '{gate}' {loopCount} times, which is more than gate '{fromGate}' allows, and is blocked.\n\
-             The project's owner has to look at it: `aof why`, then `aof unblock` with a reason."
+             The project's owner has to look at it: `{do why}`, then `{do unblock}` with a reason."
         }
         Event::BlockedNoAgents { .. } => {
             "{titled} is blocked: nobody is in role '{role}', which gate '{gate}' needs.\n\
@@ -218,15 +219,14 @@ fn notice_template(event: &Event, reader: NoticeReader) -> &'static str {
         Event::Superseded { .. } if is_affected => {
             "your `{outcome}` for {ticket} at gate '{gate}' counts no more: two branches were merged, and on the one that \
              stands [agent '{by}'|somebody else] had ended that visit.\nWhat you said is kept in git's history, and a text that came \
-             with it in the body of the task; see where it stands with `aof why {taskId}`."
+             with it in the body of the task; see where it stands with `{do why} {taskId}`."
         }
         Event::Superseded { .. } => {
             "`{outcome}`[ by agent '{agent}'] for {ticket} at gate '{gate}' counts no more: two branches were merged, and on the one \
              that stands [agent '{by}'|somebody else] had ended that visit."
         }
         Event::RulesInvalid { .. } => {
-            "the rules of commit {commit} are invalid, so earlier ones stay in force: {error} ({count} in all). See `aof workflow \
-             validate`."
+            "the rules of commit {commit} are invalid, so earlier ones stay in force: {error} ({count} in all). See `{do workflow validate}`."
         }
         Event::NoticesDropped { count: 1, .. } => "1 message to `{channel}` was given up: {reason}",
         Event::NoticesDropped { .. } => "{count} messages to `{channel}` were given up: {reason}",
@@ -294,6 +294,11 @@ impl TemplateFields<'_> {
     /// Returns a field as words; empty if it is missing.
     fn value(&self, name: &str) -> String {
         let text = |key: &str| self.fields.get(key).and_then(Value::as_str).map(|t| self.shown(t));
+        if let Some(operation) =
+            name.strip_prefix("do ").and_then(|name| name.parse::<Operation>().ok())
+        {
+            return Fix::from(operation).to_string();
+        }
         match (name, self.fields.get(name)) {
             ("way", _) => match (text("fromGate"), text("toGate")) {
                 (Some(one), Some(other)) if one == other => format!("stays at {one}"),

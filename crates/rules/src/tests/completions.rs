@@ -10,7 +10,7 @@ fn refused(
     let mut completion = completion("agent-3", "needs_review");
     change(&mut completion);
     let refusal = step(&rules, &task, &Act::Complete(completion), 9).unwrap_err();
-    assert!(!refusal.problem().is_empty() && !refusal.fix().is_empty());
+    assert!(!refusal.problem().is_empty() && !refusal.fix().to_string().is_empty());
     (refusal.code(), refusal.fields())
 }
 

@@ -216,8 +216,8 @@ fn without_a_branch_in_the_ticket_the_only_one_that_can_be_meant_is() {
     let refusal = say(&rules, &task, "agent-5", "complete").unwrap_err();
     assert_eq!(refusal.code(), "branch_needed");
     assert!(
-        refusal.fix().contains("`AOF-abc@1/a`  role qa")
-            && refusal.fix().contains("`AOF-abc@1/b`  role qa")
+        refusal.fix().to_string().contains("`AOF-abc@1/a`  role qa")
+            && refusal.fix().to_string().contains("`AOF-abc@1/b`  role qa")
     );
     // The agent's completion is for the branch that it has claimed.
     let claim = Act::Claim { agent: id("agent-5"), branch: Some(id("b")) };

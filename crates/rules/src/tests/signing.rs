@@ -299,7 +299,7 @@ fn what_nobody_can_check_is_refused() {
     let refusal = complete(&rules, &task, &signed).unwrap_err();
     assert_eq!(refusal.code(), "no_signing_key");
     assert!(
-        refusal.fix().contains("agents: {agent-7: {signingKey: \"ssh-ed25519 "),
+        refusal.fix().to_string().contains("agents: {agent-7: {signingKey: \"ssh-ed25519 "),
         "{}",
         refusal.fix()
     );

@@ -102,7 +102,7 @@ fn outputs_are_what_the_gate_declares() {
     })
     .unwrap_err();
     assert_eq!(refused.code(), "invalid_outputs");
-    insta::assert_snapshot!(refused.message(), @r#"
+    insta::assert_snapshot!(refused.message(Fix::to_string), @r#"
     6 things are wrong with the outputs for `complete` at gate `implement`
 
     mend this, all at once:
@@ -208,7 +208,7 @@ fn the_status_is_the_outcome_and_is_not_kept() {
     let variant =
         tell(&rules, &task, "agent-3", |said| said.content.outcome = Some("needs_fixes".into()))
             .unwrap_err();
-    insta::assert_snapshot!(variant.message(), @r#"
+    insta::assert_snapshot!(variant.message(Fix::to_string), @r#"
     one thing is wrong with the outputs for `needs_fixes` at gate `review`
 
     mend this, all at once:
@@ -359,7 +359,7 @@ fn a_task_begins_with_what_its_workflow_wants() {
     assert_eq!(begin(workflow, &Map::new()).unwrap_err().code(), "missing_input");
     let unknown = begin(workflow, &outputs(json!({"repoo": 1}))).unwrap_err();
     assert_eq!(
-        (unknown.code(), unknown.fix().as_str()),
+        (unknown.code(), unknown.fix().to_string().as_str()),
         ("unknown_input", "did you mean `repo`? it begins with `repo`, `branch`")
     );
     assert_eq!(begin(&sdlc(), &outputs(json!({"x": 1}))).unwrap(), outputs(json!({"x": 1})));

@@ -77,6 +77,7 @@ fn a_gate_with_decisions_has_no_complete_and_no_default() {
         say(&rules, &task, "agent-5", "aproved")
             .unwrap_err()
             .fix()
+            .to_string()
             .starts_with("did you mean `approved`?")
     );
     let mut silent = completion("agent-5", "approved");

@@ -7,8 +7,8 @@ use super::checker::{Finding, RuleChecker};
 use super::exits::spread;
 use crate::workflow::graph::{edges, first};
 use aof_domain::{
-    AgentId, Branch, ConfigPlace, Destination, Duty, GateId, Identity, JoinStrategy, Org, Project,
-    Severity, Workflow, listed,
+    Advice, AgentId, Branch, ConfigPlace, Destination, Duty, GateId, Identity, JoinStrategy,
+    Operation, Org, Project, Severity, Workflow, advice, listed,
 };
 
 /// The most gates that are checked together because they are kept apart, directly or by others.
@@ -154,9 +154,16 @@ fn finding(workflow: &Workflow, core: &[&Post<'_>], are_all_apart: bool, by: Ide
     } else {
         format!("gates {gates} are kept apart so that {who} cannot fill them all")
     };
-    let mut help = "add another agent to one of the roles in org.yaml, or remove `separateFrom`";
+    let mut help =
+        Advice::from("add another agent to one of the roles in org.yaml, or remove `separateFrom`");
     let (severity, when) = if by == Identity::Session {
-        help = "work there by `aof run`, by `aof mcp` or with `AOF_SESSION`, or add another agent to one of the roles";
+        help = advice![
+            "work there by ",
+            Operation::Run,
+            ", by ",
+            Operation::Mcp,
+            " or with `AOF_SESSION`, or add another agent to one of the roles",
+        ];
         let others = listed(core.iter().filter(|other| other.id != id).map(|other| other.id));
         (Severity::Note, format!(" after work at {others} that names no session"))
     } else if core.iter().all(|post| post.is_certain) {
@@ -165,7 +172,13 @@ fn finding(workflow: &Workflow, core: &[&Post<'_>], are_all_apart: bool, by: Ide
         (Severity::Note, " of a task that comes to all of these".to_owned())
     };
     let message = format!("nobody can complete gate `{id}`{when}: {why}");
-    Finding::new(severity, "nobody_is_separate", post.config_place(workflow), message, help)
+    Finding::new(
+        severity,
+        "nobody_is_separate",
+        post.config_place(workflow),
+        message,
+        help.to_string(),
+    )
 }
 
 impl Post<'_> {

@@ -50,7 +50,7 @@ pub(crate) fn status(frame: &PageFrame, overview: &Overview<'_>, lists: &StatusL
             h2 { "To mend" }
             @if attention.is_empty() { p.muted { "Nothing." } }
             ul.issues { @for issue in attention.iter().take(LISTED) {
-                li { p { (prose(&issue.problem)) } p.fix { (prose(&issue.fix)) } }
+                li { p { (prose(&issue.problem)) } p.fix { (prose(&issue.fix.to_string())) } }
             } }
             (left_out(attention.len(), "aof status --json"))
         }
