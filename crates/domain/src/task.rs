@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::words::words;
 use super::{
-    AgentId, Blocker, CheckResults, Ending, GateId, IdFault, LoopItem, Map, Outcome, Priority,
-    RoleId, SshSignature, Stamp, Station, Status, TaskId, TaskPlan, Ticket, Verdict, WorkflowName,
+    AgentId, Blocker, CheckResults, CompletionContent, Ending, GateId, IdFault, LoopItem, Map,
+    Outcome, Priority, RoleId, SshSignature, Stamp, Station, Status, TaskId, TaskPlan, Ticket,
+    Verdict, WorkflowName,
 };
 
 /// A task as its file records it. When serialized, it has no history, no review context and no free JSON: the cache's format has no
@@ -362,6 +363,81 @@ pub struct Visit {
 }
 
 impl Visit {
+    /// Returns an entry with only the visit and its ending.
+    pub fn ended(open: &OpenVisit, outcome: Ending) -> Self {
+        Self {
+            gate: open.current.clone(),
+            branch: None,
+            verdict: None,
+            join: None,
+            unfinished: Vec::new(),
+            item: open.item,
+            role: None,
+            agent: None,
+            entered: open.entered,
+            exited: open.entered,
+            overdue: open.overdue,
+            outcome,
+            summary: String::new(),
+            blockers: Vec::new(),
+            rejection_notes: None,
+            to: None,
+            to_item: None,
+            round: None,
+            skipped: Vec::new(),
+            cleared: Vec::new(),
+            escalated_to: None,
+            retry: None,
+            outputs: Map::new(),
+            metadata: Map::new(),
+            children: BTreeMap::new(),
+            checks: CheckResults::default(),
+            workflow: None,
+            completion: None,
+            signature: None,
+        }
+    }
+
+    /// Returns the entry with what a completion says. The outcome was resolved, the text goes into the task's body, and the fields
+    /// became outputs.
+    #[must_use]
+    pub fn saying(self, content: &CompletionContent) -> Self {
+        let CompletionContent {
+            outcome: _,
+            summary,
+            blockers,
+            rejection_notes,
+            outputs,
+            metadata,
+            body: _,
+            fields: _,
+        } = content;
+        let is_empty = |text: &str| text.trim().is_empty();
+        let blockers = blockers.iter().flatten().filter(|blocker| !is_empty(blocker));
+        Self {
+            summary: summary.clone().unwrap_or_default(),
+            blockers: blockers.cloned().collect(),
+            rejection_notes: rejection_notes.clone().filter(|notes| !is_empty(notes)),
+            outputs: outputs.clone(),
+            metadata: metadata.clone(),
+            ..self
+        }
+    }
+
+    /// Returns the content of a completion that would make the entry.
+    pub fn content(&self) -> CompletionContent {
+        CompletionContent {
+            outcome: Some(self.outcome.to_string()),
+            summary: Some(self.summary.clone()),
+            blockers: Some(self.blockers.clone()),
+            rejection_notes: self.rejection_notes.clone(),
+            outputs: self.outputs.clone(),
+            metadata: self.metadata.clone(),
+            body: None,
+            fields: None,
+        }
+    }
+
     /// Returns the place of the visit: the gate, or the branch of it.
     pub fn station(&self) -> Station {
         Station { gate: self.gate.clone(), branch: self.branch.clone() }

@@ -9,8 +9,8 @@ use crate::transition::decide::decide;
 use crate::transition::visit::Transition;
 use crate::workflow::rules::Rules;
 use aof_domain::{
-    AgentId, BranchStatus, Completion, CompletionContent, Destination, Ending, Event, Facts,
-    GateId, Stamp, Status, Task, Ticket, Timestamp, Visit,
+    AgentId, BranchStatus, Completion, Destination, Ending, Event, Facts, GateId, Stamp, Status,
+    Task, Ticket, Timestamp, Visit,
 };
 
 /// The change from an earlier state of a task to a later one.
@@ -257,21 +257,11 @@ pub(crate) fn act_of_entry(before: &Task, entry: &Visit) -> Option<(Act, Timesta
     };
     let act = match &entry.outcome {
         Ending::Completed(_) if entry.agent.is_none() => Act::Pass,
-        Ending::Completed(outcome) => Act::Complete(Completion {
+        Ending::Completed(_) => Act::Complete(Completion {
             ticket: Ticket { branch: entry.branch.clone(), ..before.ticket() },
             gate: None,
             agent: entry.agent.clone()?,
-            content: CompletionContent {
-                outcome: Some(outcome.to_string()),
-                summary: Some(reason),
-                blockers: Some(entry.blockers.clone()),
-                rejection_notes: entry.rejection_notes.clone(),
-                outputs: entry.outputs.clone(),
-                metadata: entry.metadata.clone(),
-                // An entry has neither a text nor fields of a reply.
-                body: None,
-                fields: None,
-            },
+            content: entry.content(),
             id: entry.completion.as_ref()?.id.clone(),
             signature: entry.signature.clone(),
             facts: Box::new(Facts {

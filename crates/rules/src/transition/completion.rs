@@ -4,7 +4,7 @@ use super::claims;
 use super::fold::{self, arrive, not_looping};
 use super::guards;
 use super::reply::{fill_from_text, first_line, reading, take_fields, text, verdict};
-use super::visit::{Transition, blank, check_ticket};
+use super::visit::{Transition, check_ticket};
 use crate::act::{Act, Decision, Warning, WorkflowStep};
 use crate::outputs::{example, leave_out_undeclared, settle_at, shape_of};
 use crate::refusal::Refusal;
@@ -127,7 +127,7 @@ pub(crate) fn pass(transition: &Transition<'_>) -> Result<WorkflowStep, Refusal>
         unfinished,
         summary,
         blockers,
-        ..blank(open, Ending::Completed(outcome.clone()))
+        ..Visit::ended(open, Ending::Completed(outcome.clone()))
     };
     let mut step = end_visit(transition, workflow, index, Some(&outcome), visit, None);
     step.met(trouble);
@@ -234,30 +234,12 @@ fn entry(
     stamp: Stamp,
     outcome: Outcome,
 ) -> Visit {
-    // The outcome was resolved, the text goes into the task's body, and the fields became outputs.
-    let CompletionContent {
-        outcome: _,
-        summary,
-        blockers,
-        rejection_notes,
-        outputs,
-        metadata,
-        body: _,
-        fields: _,
-    } = &completion.content;
-    let is_empty = |text: &str| text.trim().is_empty();
-    let blockers = blockers.iter().flatten().filter(|blocker| !is_empty(blocker));
     Visit {
         role: Some(workplace.role.clone()),
         agent: Some(completion.agent.clone()),
-        summary: summary.clone().unwrap_or_default(),
-        blockers: blockers.cloned().collect(),
-        rejection_notes: rejection_notes.clone().filter(|notes| !is_empty(notes)),
-        outputs: outputs.clone(),
-        metadata: metadata.clone(),
         completion: Some(stamp),
         signature: completion.signature.clone(),
-        ..blank(open, Ending::Completed(outcome))
+        ..Visit::ended(open, Ending::Completed(outcome)).saying(&completion.content)
     }
 }
 

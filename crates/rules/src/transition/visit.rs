@@ -1,15 +1,13 @@
 //! The input of a transition, and the entries that end visits.
 
-use std::collections::BTreeMap;
-
 use crate::act::Actor;
 use crate::refusal::Refusal;
 use crate::routing::workplace::Workplace;
 use crate::routing::{fork, loops};
 use crate::workflow::rules::Rules;
 use aof_domain::{
-    AgentId, CheckResults, Destination, Ending, Gate, GateId, Map, OpenVisit, Permission, Task,
-    Ticket, Timestamp, Visit, Workflow,
+    AgentId, Destination, Ending, Gate, GateId, OpenVisit, Permission, Task, Ticket, Timestamp,
+    Visit, Workflow,
 };
 
 /// The rules, a task, and the time of the act.
@@ -142,7 +140,7 @@ impl<'a> Transition<'a> {
             to: to.cloned().map(Destination::Gate),
             to_item,
             workflow: hash.map(str::to_owned),
-            ..blank(open, ending)
+            ..Visit::ended(open, ending)
         }
     }
 }
@@ -163,40 +161,5 @@ pub fn check_ticket(task: &Task, ticket: &Ticket, agent: Option<&AgentId>) -> Re
     match fork::ending_entry(&task.history, ticket).filter(|_| visit < current) {
         Some(entry) => Err(Refusal::visit_ended(ticket, entry, agent)),
         None => Ok(()),
-    }
-}
-
-/// Returns an entry with only the visit and its ending.
-pub(crate) fn blank(open: &OpenVisit, outcome: Ending) -> Visit {
-    Visit {
-        gate: open.current.clone(),
-        branch: None,
-        verdict: None,
-        join: None,
-        unfinished: Vec::new(),
-        item: open.item,
-        role: None,
-        agent: None,
-        entered: open.entered,
-        exited: open.entered,
-        overdue: open.overdue,
-        outcome,
-        summary: String::new(),
-        blockers: Vec::new(),
-        rejection_notes: None,
-        to: None,
-        to_item: None,
-        round: None,
-        skipped: Vec::new(),
-        cleared: Vec::new(),
-        escalated_to: None,
-        retry: None,
-        outputs: Map::new(),
-        metadata: Map::new(),
-        children: BTreeMap::new(),
-        checks: CheckResults::default(),
-        workflow: None,
-        completion: None,
-        signature: None,
     }
 }
