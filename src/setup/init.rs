@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_the_folder_is_never_written_over() {
+    fn existing_files_are_never_overwritten() {
         for name in [PROJECT_FILE, ORG_FILE] {
             let home = TempDir::new().unwrap();
             refuse_existing(home.path(), None, None).unwrap();

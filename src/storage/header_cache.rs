@@ -608,7 +608,7 @@ mod hints_tests {
     use super::*;
 
     #[test]
-    fn what_is_saved_is_loaded_and_damage_is_nothing() {
+    fn a_saved_cache_loads_and_a_damaged_one_is_empty() {
         let folder = tempfile::tempdir().unwrap();
         let paths = Paths::at(folder.path());
         assert_eq!(ArchiveScan::load(&paths), None);

@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_somebody_else_s_is_not_written_over() {
+    fn a_record_of_another_process_is_not_overwritten() {
         let home = TempDir::new().unwrap();
         let (paths, lock) = locked(&home);
         let theirs = home.path().join("theirs");

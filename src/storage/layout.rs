@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn what_editors_leave_is_nobodys_delivery() {
+    fn backup_files_of_editors_are_not_deliveries() {
         for name in [
             ".done.yaml.swp",
             "done.yaml~",

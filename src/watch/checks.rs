@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_long_is_done_less_often() {
+    fn slow_checks_run_less_often() {
         let start = Instant::now();
         let long = Duration::from_mins(1);
         let now = start + long;
@@ -489,7 +489,7 @@ mod tests {
     }
 
     #[test]
-    fn who_looks_once_waits_for_nothing_that_is_due_later() {
+    fn a_single_sweep_waits_for_nothing_due_later() {
         let now = Instant::now();
         let mut schedule = Schedule::new(now);
         schedule.end_with(now + POLL, now);

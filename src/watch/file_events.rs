@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_and_git_do_is_sorted_by_place() {
+    fn events_of_files_are_sorted_by_place() {
         let of = |kind, path| hints(&[(kind, path)]).0.places.into_iter().collect::<Vec<_>>();
         assert_eq!(of(WRITTEN, "tasks/AOF-abc.md"), [WatchedPlace::Tasks]);
         assert_eq!(of(RENAMED_IN, "tasks/sorted/AOF-abc.md"), [WatchedPlace::Tasks]);

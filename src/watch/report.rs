@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_closed_is_left_alone_for_a_moment_and_what_was_renamed_in_is_not() {
+    fn a_closed_file_rests_for_a_moment_and_a_renamed_one_does_not() {
         let mut tell = |_| {};
         let mut reporter = Reporter::new(Arc::default(), &mut tell);
         let name = OsString::from("a.yaml");

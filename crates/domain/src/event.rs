@@ -451,7 +451,7 @@ mod tests {
     use crate::EventId;
 
     #[test]
-    fn what_is_no_id_is_none() {
+    fn an_invalid_id_is_none() {
         let id = EventId::of("conflict AOF-abc");
         assert_eq!(id.as_str().parse(), Ok(id));
         let digits = "0123456789abcdef0123456789abcdef";

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_day_and_no_time_is_refused() {
+    fn a_value_that_is_neither_day_nor_time_is_refused() {
         for text in [
             "",
             "tomorrow",

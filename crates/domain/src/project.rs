@@ -386,7 +386,7 @@ mod org_tests {
     use super::*;
 
     #[test]
-    fn who_is_handed_how_much() {
+    fn limits_of_handing_out_hold_for_each_agent() {
         let with = |max_tasks| Agent { max_tasks, ..Agent::default() };
         let register =
             [("agent-1", with(None)), ("agent-2", with(Some(3))), ("human-ada", with(None))];

@@ -497,7 +497,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_key_says_why() {
+    fn an_invalid_key_is_refused_with_the_reason() {
         let said = |text: &str| text.parse::<PublicKey>().unwrap_err().to_string();
         for (text, words) in [
             ("", "no OpenSSH public key"),
@@ -545,7 +545,7 @@ mod signature_tests {
     }
 
     #[test]
-    fn what_is_no_signature_is_refused() {
+    fn an_invalid_signature_is_refused() {
         let line: String = ARMORED.lines().filter(|line| !line.starts_with('-')).collect();
         let blob = BASE64_STANDARD.decode(line).unwrap();
         for end in 0..blob.len() {

@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_where_it_stands() {
+    fn an_error_names_its_place() {
         let long = "123456789012345678901";
         for (wrong, column) in [
             (format!("{{{long}: 1}}"), 2),

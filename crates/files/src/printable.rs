@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_would_move_the_cursor_is_shown() {
+    fn cursor_controls_are_shown_escaped() {
         assert_eq!(inert("a\tb\nä 👩\u{200d}💻"), "a\tb\nä 👩\u{200d}💻");
         assert_eq!(inert("\r\u{1b}[2J\u{9b}\u{202e}"), "\\r\\u{1b}[2J\\u{9b}\\u{202e}");
     }

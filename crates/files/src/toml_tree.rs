@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_toml_has_its_place() {
+    fn a_toml_error_has_its_place() {
         let text = "[workflow]\nname = custom\n";
         let faults = parse(text).unwrap_err();
         assert_eq!(faults[0].line_column(text).0, 2);

@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     #[expect(clippy::too_many_lines, reason = "one table")]
-    fn what_a_push_ended_with_is_told_apart() {
+    fn results_of_a_push_are_distinguished() {
         let upstream = Upstream {
             remote: "origin".to_owned(),
             reference: "refs/heads/main".to_owned(),
@@ -415,7 +415,7 @@ mod tests {
         }
     }
     #[test]
-    fn what_is_in_the_way_here_is_no_fault_of_the_remote() {
+    fn a_local_obstacle_is_not_a_fault_of_the_remote() {
         let lock = "/c/.git/refs/remotes/origin/main.lock";
         for (message, expected) in [
             (

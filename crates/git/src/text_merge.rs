@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_disputed_is_merged() {
+    fn undisputed_lines_are_merged() {
         assert_eq!(marked("a\nb\nc\nd\n", "A\nb\nc\nd\n", "a\nb\nc\nD\n"), "A\nb\nc\nD\n");
         assert_eq!(marked("a\nb\nc\nd", "A\nb\nc\nd", "a\nb\nc\nd\n"), "A\nb\nc\nd\n");
         assert_eq!(marked("a\nb\nc\nd\n", "a\nb\nc\nd", "A\nb\nc\nd\n"), "A\nb\nc\nd");
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_undecided_is_one_line_that_neither_has() {
+    fn an_undecided_line_is_on_neither_side() {
         let with_line_for_conflicts = |base: &str, ours: &str, theirs: &str| {
             let both = merge_texts(base.as_bytes(), ours.as_bytes(), theirs.as_bytes()).unwrap();
             String::from_utf8(both.with_line_for_conflicts("?").unwrap()).unwrap()

@@ -387,7 +387,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_steers_a_terminal_goes() {
+    fn terminal_controls_are_removed() {
         for (bytes, text) in [
             (b"\x1b[1;31mred\x1b[0m\x1b(B plain".as_slice(), "red plain"),
             (b"a\r\nb\rc\x08\x00\x07\td", "a\nb\nc\td"),

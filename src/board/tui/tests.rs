@@ -408,7 +408,7 @@ fn a_task_has_its_text_its_timeline_its_diff_and_its_workflow() {
 }
 
 #[test]
-fn what_waits_for_you_is_one_key_away() {
+fn waiting_tasks_are_one_key_away() {
     let mut state = state((80, 24));
     press(&mut state, ".");
     assert!(screen(&mut state).contains("repair"));
@@ -592,7 +592,7 @@ fn a_refusal_is_shown_whole_and_nothing_typed_is_lost() {
 }
 
 #[test]
-fn who_judges_in_several_branches_chooses_one() {
+fn a_judge_of_several_branches_chooses_one() {
     let mut state = state((80, 24));
     press(&mut state, "lla");
     let mut forked = page("AOF-ddd");
@@ -611,7 +611,7 @@ fn who_judges_in_several_branches_chooses_one() {
 }
 
 #[test]
-fn what_was_typed_comes_back_after_esc() {
+fn typed_text_comes_back_after_esc() {
     let mut state = state((80, 24));
     press(&mut state, "llr");
     answer_page(&mut state, "AOF-ddd");
@@ -642,7 +642,7 @@ fn a_missing_passphrase_is_asked_for_at_the_terminal() {
 }
 
 #[test]
-fn who_may_not_act_is_told_why() {
+fn a_forbidden_act_is_refused_with_the_reason() {
     let said = |state: &mut TuiState| state.message.take().unwrap().0;
     let mut own = state((80, 24));
     own.projects[0].you = Err("nobody knows you".to_owned());

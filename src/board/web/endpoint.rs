@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_address_is_told_with_the_way_out() {
+    fn an_invalid_address_is_refused_with_the_fix() {
         let fault = |given: &str| {
             let fault = BoundServer::bind(given).unwrap_err();
             format!("{}: {}", fault.problem, fault.fix)

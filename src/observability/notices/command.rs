@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_says_why() {
+    fn a_failure_says_why() {
         let refused = |script: &str| match run_here(script, TIME).0 {
             Err(Failure::Refused(why)) => why,
             other => panic!("{other:?}"),
@@ -173,14 +173,14 @@ mod tests {
     }
 
     #[test]
-    fn what_hangs_is_stopped_when_its_time_is_over() {
+    fn a_hanging_command_is_stopped_at_its_time_limit() {
         let (result, _home) = run_here("sleep 600", Duration::ZERO);
         let Err(Failure::Unreachable { why, .. }) = result else { panic!("{result:?}") };
         assert!(why.contains("did not end within"), "{why}");
     }
 
     #[test]
-    fn what_is_stopped_ends_with_all_that_it_started() {
+    fn a_stopped_command_ends_with_its_children() {
         let home = TempDir::new().unwrap();
         let file = home.path().join("child");
         let words = ["sh", "-c", "sleep 600 & echo $! >child; wait"].map(str::to_owned);
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_under_way_ends_when_it_is_to_stop() {
+    fn a_running_command_ends_on_a_stop() {
         let value = json!({});
         let words = ["sleep", "600"].map(str::to_owned);
         let result = run(

@@ -384,7 +384,7 @@ mod tests {
     use crate::domain::{NetworkReach, Webhook};
 
     #[test]
-    fn what_the_rules_allow_no_longer_is_noticed_under_way() {
+    fn a_permission_lost_under_way_is_noticed() {
         let receiver = |reach: Option<NetworkReach>| {
             let url = "https://hooks.garden.example/aof".to_owned();
             let channel =

@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn who_only_stays_does_not_come_again() {
+    fn a_task_that_stays_does_not_enter_again() {
         let mut blocked = passed("work", "work");
         blocked.ended = "blocked".into();
         let mut timeout = passed("work", "work");
@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_up_again_is_another_pass() {
+    fn a_resumed_visit_is_another_pass() {
         let mut reopened = passed("work", "work");
         reopened.ended = "reopened".into();
         let story = Story::new("a")

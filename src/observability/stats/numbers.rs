@@ -303,7 +303,7 @@ mod verdict_tests {
     }
 
     #[test]
-    fn what_counts_as_a_verdict() {
+    fn verdicts_are_counted() {
         assert_eq!(said(&passed("work", "review")), [("work", false)]);
         assert_eq!(said(&sent_back("review", "work")), [("review", true)]);
         for undecided in ["blocked", "failed"] {

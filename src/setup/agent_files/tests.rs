@@ -239,7 +239,7 @@ fn toml_keeps_what_others_wrote() {
 }
 
 #[test]
-fn what_cannot_be_merged_is_refused_with_its_line() {
+fn an_unmergeable_file_is_refused_with_its_line() {
     insta::assert_snapshot!(refused(AgentFile::ClaudeCode, "{\n  \"a\": 1\n  \"b\": 2\n}"), @"2: line 2, column 9 is not JSON: Expected comma (mend it, then run this again)");
     insta::assert_snapshot!(refused(AgentFile::ClaudeCode, "[]"), @"-: the file is not an object (make it one, then run this again)");
     insta::assert_snapshot!(refused(AgentFile::ClaudeCode, "{\"mcpServers\": []}"), @"-: `mcpServers` is not an object (make it one, then run this again)");
@@ -251,7 +251,7 @@ fn what_cannot_be_merged_is_refused_with_its_line() {
 }
 
 #[test]
-fn what_is_taken_out_leaves_the_bytes_of_others() {
+fn a_removal_leaves_the_bytes_of_others() {
     let json = "{\n  // mine\n  \"mcpServers\": {\n    \"db\": {\"command\": \"db\"}\n  }, // why\n  \"a\": 1,\n}\n";
     let toml =
         "# mine\nmodel = 'x'\n\n[mcp_servers.db]\ncommand = 'db'\n\n[profiles.a]\nb = 1 # end\n";

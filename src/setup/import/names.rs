@@ -230,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_our_names_do_not_allow_is_converted_and_stays_apart() {
+    fn invalid_names_are_converted_and_stay_distinct() {
         let mut names = Names::default();
         assert_eq!(names.add("code-review", "x").0, "code-review");
         assert_eq!(names.add("Code Review", "x").0, "Code-Review");

@@ -49,7 +49,7 @@ fn a_replaced_file_keeps_its_mode_and_gets_a_new_inode() {
 }
 
 #[test]
-fn what_somebody_else_wrote_is_never_replaced_or_removed() {
+fn files_of_others_are_never_replaced_or_removed() {
     let (home, lock) = project();
     let task = path("tasks/AOF-abc.md");
     create_new(&lock, &task, b"one").unwrap();
@@ -164,7 +164,7 @@ fn a_reader_sees_one_version_or_the_other_whole() {
 }
 
 #[test]
-fn what_may_still_be_written_without_the_lock_is_not_swept() {
+fn files_still_written_without_the_lock_are_not_swept() {
     let (home, lock) = project();
     lock.paths().prepare_local().unwrap();
     for folder in [".aof", ".aof/inbox", ".aof/refused"] {

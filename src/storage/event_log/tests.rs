@@ -99,7 +99,7 @@ fn a_part_of_a_line_is_read_when_it_is_whole() {
 }
 
 #[test]
-fn what_is_left_for_the_stream_stays_as_it_was_left_first() {
+fn the_first_lines_left_for_the_stream_stay() {
     let home = TempDir::new().unwrap();
     let (stream, writer) = begun(&home);
     let id = EventId::of("one");

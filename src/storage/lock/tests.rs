@@ -127,7 +127,7 @@ fn a_lock_on_a_file_that_was_removed_binds_nobody() {
 }
 
 #[test]
-fn what_is_no_file_is_no_lock() {
+fn a_folder_is_not_a_lock() {
     let (home, elsewhere) = (TempDir::new().unwrap(), TempDir::new().unwrap());
     let paths = Paths::at(home.path());
     fs::create_dir(paths.local()).unwrap();

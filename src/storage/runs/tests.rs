@@ -161,7 +161,7 @@ fn other_process_body() {
 }
 
 #[test]
-fn what_a_killed_runner_left_is_found_and_can_be_ended() {
+fn processes_of_a_killed_runner_are_found_and_can_be_ended() {
     let (home, runs) = home();
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "storage::runs::tests::other_process_body", "--ignored", "--nocapture"])

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_committed_is_what_the_engine_made_for_that_branch_and_nobody_was_told_failed() {
+    fn only_unfailed_steps_of_the_engine_for_that_branch_are_committed() {
         for facts in everything() {
             let is_ours = is_to_be_finished(facts) && facts.verdict == EngineVerdict::Made;
             assert_eq!(recovery_step(facts) == RecoveryStep::Commit, is_ours, "{facts:?}");
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_somebodys_is_never_put_back() {
+    fn files_of_people_are_never_put_back() {
         for facts in
             everything().into_iter().filter(|facts| recovery_step(*facts) == RecoveryStep::PutBack)
         {
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_to_be_committed_is_put_back_or_told_as_long_as_anybody_could_commit_it() {
+    fn an_uncommittable_step_is_put_back_or_reported() {
         for facts in everything().into_iter().filter(|facts| !is_to_be_finished(*facts)) {
             let could_be_committed =
                 facts.verdict == EngineVerdict::Made && facts.file != FileState::Before;
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_put_back_stays_so() {
+    fn a_reverted_step_stays_reverted() {
         for facts in
             everything().into_iter().filter(|facts| recovery_step(*facts) == RecoveryStep::PutBack)
         {

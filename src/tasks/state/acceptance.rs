@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn what_people_asked_for_stays_open_until_it_is_ticked() {
+    fn a_criterion_stays_open_until_it_is_ticked() {
         let open = |own: &str, peoples: &str| open_items(&checklist(own), &checklist(peoples));
         let peoples = "- [ ] a\n- [ ] b\n- [ ] b\n";
         assert_eq!(open("- [x] a\n- [x] b\n- [x] b\n", peoples), (3, vec![]));

@@ -104,7 +104,7 @@ fn a_second_run_changes_nothing_and_commits_nothing() {
 }
 
 #[test]
-fn what_others_wrote_stays_byte_for_byte() {
+fn text_of_others_stays_byte_for_byte() {
     let env = TestEnvironment::new();
     let house = "# House\r\n\r\nNo tabs.\t\r\n";
     env.write("AGENTS.md", house);
@@ -168,7 +168,7 @@ fn what_others_wrote_stays_byte_for_byte() {
 }
 
 #[test]
-fn what_cannot_be_merged_is_told_and_the_others_are_done() {
+fn an_unmergeable_file_is_reported_and_the_others_are_written() {
     let env = TestEnvironment::new();
     env.write(".mcp.json", "{\"mcpServers\": {\n");
     env.write(
@@ -230,7 +230,7 @@ fn what_cannot_be_merged_is_told_and_the_others_are_done() {
 }
 
 #[test]
-fn what_a_person_has_not_committed_is_left_alone() {
+fn uncommitted_files_are_left_alone() {
     let env = TestEnvironment::new();
     env.write(".gemini/settings.json", "{\"theme\": \"x\"}\n");
     env.write("CLAUDE.md", "# Claude\n");
@@ -570,7 +570,7 @@ fn init_takes_out_again_what_it_set_up() {
 }
 
 #[test]
-fn what_others_wrote_stays_when_ours_is_taken_out() {
+fn text_of_others_stays_when_ours_is_removed() {
     let texts = [
         ("AGENTS.md", "# Rules\n\nBe kind.\n"),
         ("CLAUDE.md", "Think.\n"),

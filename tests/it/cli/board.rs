@@ -143,7 +143,7 @@ fn a_refusal_is_shown_and_the_form_stays() {
 }
 
 #[test]
-fn what_others_do_appears_and_sizes_change() {
+fn changes_of_others_appear_and_sizes_change() {
     let (env, _) = at_review("Add login");
     let seat = board(&env);
     let other = env.new_task(&["From elsewhere"]);

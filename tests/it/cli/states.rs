@@ -96,7 +96,7 @@ fn a_task_that_waits_for_another_is_waiting_in_all_views() {
 }
 
 #[test]
-fn what_an_agent_creates_behind_another_task_waits_as_well() {
+fn a_task_of_an_agent_behind_another_task_waits_too() {
     let org = format!("{ORG}agents: {{agent-7: {{may: [new]}}}}\n");
     let env = TestEnvironment::with_rules(PROJECT, &org);
     let _ = env.new_task(&["The whole"]);

@@ -27,7 +27,7 @@ fn usage_errors_are_json_where_json_is_wanted() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn what_cannot_be_printed_is_not_passed_over() {
+fn lost_output_is_an_error() {
     let env = TestEnvironment::new();
     env.new_task(&["Add login"]);
     let mut command = env.aof_command(&["task", "list"]);

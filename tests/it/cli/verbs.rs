@@ -502,7 +502,7 @@ fn a_text_in_the_place_of_a_task_is_refused_with_the_command_as_it_should_be() {
 }
 
 #[test]
-fn where_an_id_is_unknown_or_given_twice_nothing_is_done() {
+fn an_unknown_or_repeated_id_changes_nothing() {
     let (env, ids) = at_review(2);
     let (one, two) = (ids[0].as_str(), ids[1].as_str());
     let (short, capitals) = (one.trim_start_matches("AOF-"), one.to_uppercase());

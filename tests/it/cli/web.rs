@@ -483,7 +483,7 @@ fn hostile_texts_are_inert_everywhere() {
 }
 
 #[test]
-fn what_another_process_does_comes_by_the_stream_and_a_signal_ends_all() {
+fn changes_of_another_process_come_by_the_stream_and_a_signal_ends_all() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     let mut board = Board::start(&env, &["--agent", "agent-7"]);
@@ -1031,7 +1031,7 @@ const TURNS: [char; 12] = [
 ];
 
 #[test]
-fn what_turns_the_direction_of_text_is_shown_as_what_it_is() {
+fn bidirectional_control_characters_are_shown_escaped() {
     let env = TestEnvironment::with_rules(PROJECT, WITH_ADA);
     let evil = |word: &str| format!("{word}{}moc.elpmaxe", TURNS.iter().collect::<String>());
     let body = format!("{}\n\n[x](https://a.example/{})\n\n&#x202e;\n", evil("text"), evil("p"));

@@ -347,7 +347,7 @@ const HARMS: &[(Harm, &str)] = &[
 ];
 
 #[test]
-fn what_is_out_of_order_is_told_with_these_codes() {
+fn disorder_is_reported_with_these_codes() {
     let scene = TestEnvironment::with_rules(PROJECT, ORG);
     let id = scene.new_task(&["Add login"]);
     let mut told = String::new();

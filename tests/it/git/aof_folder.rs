@@ -65,7 +65,7 @@ fn schemas_of_another_version_are_made_anew() {
 }
 
 #[test]
-fn what_keeps_the_schemas_from_being_written_keeps_nothing_else_and_the_doctor_tells_of_it() {
+fn unwritable_schemas_stop_nothing_else_and_the_doctor_reports_them() {
     let env = clone();
     env.write(".aof/schema", "mine\n");
     let _ = env.aof(&["task", "new", "Add logout"]).success();

@@ -67,7 +67,7 @@ fn a_commit_that_a_power_cut_left_short_ends_every_look_at_history_and_is_named(
 }
 
 #[test]
-fn what_is_damaged_is_told_with_what_brings_it_again() {
+fn damage_is_reported_with_its_repair() {
     let (env, _) = scene();
     let hub = env.home().join("hub.git").display().to_string();
     env.git(&["clone", "--quiet", "--bare", ".", &hub]);
@@ -141,7 +141,7 @@ fn grafts_and_replacements_count_for_nothing_and_are_told() {
 }
 
 #[test]
-fn what_a_partial_clone_left_out_is_told_with_the_command_that_brings_it() {
+fn an_object_that_a_partial_clone_omits_is_reported_with_its_command() {
     let (env, id) = scene();
     let hub = env.home().join("hub.git").display().to_string();
     env.git(&["clone", "--quiet", "--bare", ".", &hub]);
@@ -194,7 +194,7 @@ fn what_a_partial_clone_left_out_is_told_with_the_command_that_brings_it() {
 }
 
 #[test]
-fn what_cannot_be_judged_is_committed_all_the_same_and_told() {
+fn an_unverifiable_change_is_committed_and_reported() {
     let (env, id) = crate::support::merge_scene::scene();
     let path = env.task_path(&id);
     env.edit(&path, "Add login", "Add a login");
@@ -342,7 +342,7 @@ fn a_lender_that_is_gone_is_named_and_so_is_the_file_that_names_it() {
 }
 
 #[test]
-fn where_history_was_cut_off_is_not_guessed() {
+fn history_behind_a_shallow_boundary_is_not_guessed() {
     let (env, _) = scene();
     let path = env.path(".git/shallow");
     for text in [

@@ -185,7 +185,7 @@ fn doctor_has_git_keep_line_ends_from_then_on() {
 }
 
 #[test]
-fn what_was_committed_with_crlf_keeps_it() {
+fn a_file_committed_with_crlf_keeps_it() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     let path = env.task_path(&id);

@@ -69,7 +69,7 @@ fn a_step_has_git_pack_what_it_would_pack_after_a_commit() {
 }
 
 #[test]
-fn where_git_would_do_nothing_nothing_is_started() {
+fn maintenance_is_not_started_when_git_would_skip_it() {
     for (name, value) in [("gc.auto", "0"), ("maintenance.auto", "false"), ("gc.auto", "1000")] {
         let env = scene();
         env.git(&["config", name, value]);

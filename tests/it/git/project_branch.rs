@@ -144,7 +144,7 @@ fn a_shallow_clone_is_judged_and_synced_as_far_as_it_goes() {
 }
 
 #[test]
-fn what_is_missing_for_it_is_said() {
+fn missing_requirements_are_named() {
     let env = TestEnvironment::without_rules();
     assert_snapshot!(env.aof(&["init", "--branch", "aof"]).code(4).stderr, @"
     error: nothing is committed on `main` yet
@@ -210,7 +210,7 @@ pub(crate) fn without_its_folder() -> (TestEnvironment, String) {
 }
 
 #[test]
-fn who_comes_first_waits_for_the_whole_of_it() {
+fn the_first_command_waits_for_the_whole_checkout() {
     let (env, id) = without_its_folder();
     // Git stops in the middle of checking out.
     env.write(".git/info/attributes", "tasks/** filter=slow\n");
@@ -271,7 +271,7 @@ fn no_link_leads_the_branch_elsewhere() {
 }
 
 #[test]
-fn what_is_cleaned_away_around_it_is_hidden_from_git_again() {
+fn a_cleaned_exclusion_is_written_again() {
     let env = repository();
     let _ = env.aof(&["init", "--branch", "aof"]).success();
     for args in [

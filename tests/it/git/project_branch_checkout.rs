@@ -161,7 +161,7 @@ fn a_copy_of_a_repository_works_in_no_other_one() {
 }
 
 #[test]
-fn what_is_no_worktree_any_more_is_told() {
+fn a_lost_worktree_is_reported() {
     let (env, id) = with_work();
     let link = env.read(".aof/branch/.git");
     fs::remove_file(env.path(".aof/branch/.git")).unwrap();
@@ -213,7 +213,7 @@ fn go(env: &TestEnvironment) {
 }
 
 #[test]
-fn what_a_person_checks_out_is_told_until_it_is_done() {
+fn a_person_s_checkout_is_reported_until_it_is_done() {
     let (env, id) = without_its_folder();
     slow_checkouts(&env);
     fs::create_dir(env.path(".aof")).unwrap();
@@ -233,7 +233,7 @@ fn what_a_person_checks_out_is_told_until_it_is_done() {
 }
 
 #[test]
-fn who_is_not_first_waits_no_longer_than_told() {
+fn a_second_command_waits_no_longer_than_its_limit() {
     let (env, id) = without_its_folder();
     slow_checkouts(&env);
     let first = env.start(&["task", "show", &id]);

@@ -334,7 +334,7 @@ fn index_layouts_that_only_git_knows_stay_as_they_are() {
 }
 
 #[test]
-fn where_git_is_missing_no_index_is_called_broken() {
+fn without_git_no_index_is_called_broken() {
     for layout in [&["update-index", "--index-version", "4"][..], LAYOUTS[0]] {
         let (env, id) = scene();
         env.write("src/main.rs", "fn main() {}\n");
@@ -467,7 +467,7 @@ fn a_look_that_waits_in_vain_ends_as_other_commands_do() {
 
 #[cfg(debug_assertions)]
 #[test]
-fn what_git_prunes_before_the_branch_has_moved_is_made_again() {
+fn objects_pruned_before_the_branch_moves_are_written_again() {
     // The last one is behind the last look before the branch moves.
     let points =
         ["git.objects-written", "git.index-locked", "git.index-written", "git.index-moved"];

@@ -50,7 +50,7 @@ fn follow(env: &TestEnvironment, fix: &str) {
 }
 
 #[test]
-fn what_a_reset_or_an_abort_took_back_is_told_and_comes_back_by_the_command_that_is_named() {
+fn steps_lost_to_a_reset_are_reported_and_return_by_the_named_command() {
     for how in [RESET, ABORTED] {
         let (env, id) = scene();
         assert_eq!(told(&env), []);
@@ -74,7 +74,7 @@ fn what_a_reset_or_an_abort_took_back_is_told_and_comes_back_by_the_command_that
 }
 
 #[test]
-fn where_the_branch_has_gone_on_the_steps_are_merged() {
+fn lost_steps_are_merged_into_a_branch_that_has_gone_on() {
     for (same, by_doctor) in [(false, false), (false, true), (true, false), (true, true)] {
         let (env, id) = scene();
         let other = env.new_task(&["Write docs"]);
@@ -184,7 +184,7 @@ fn a_branch_that_a_person_moved_elsewhere_gets_nothing_back() {
 }
 
 #[test]
-fn what_the_files_still_have_is_committed_again_and_not_told() {
+fn steps_still_in_the_files_are_committed_again_in_silence() {
     let (env, id) = scene();
     let begun = env.head();
     let _ = env.complete(&id, "agent-7").success();
@@ -197,7 +197,7 @@ fn what_the_files_still_have_is_committed_again_and_not_told() {
 }
 
 #[test]
-fn what_a_person_takes_back_is_theirs() {
+fn a_person_may_take_back_a_step() {
     let (env, id) = scene();
     let _ = env.complete(&id, "agent-7").success();
     env.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
@@ -247,7 +247,7 @@ fn the_watcher_puts_it_back_and_what_is_staged_stays() {
 }
 
 #[test]
-fn who_looks_once_has_it_too_and_so_has_the_doctor() {
+fn a_sweep_and_the_doctor_put_it_back_too() {
     for doctor in [false, true] {
         let (env, id) = scene();
         // A finished task is at another place.
@@ -273,7 +273,7 @@ fn who_looks_once_has_it_too_and_so_has_the_doctor() {
 }
 
 #[test]
-fn what_is_in_the_way_stays_and_is_told_once() {
+fn an_obstacle_stays_and_is_reported_once() {
     let (env, id) = scene();
     env.write(
         "project.yaml",

@@ -93,7 +93,7 @@ fn lists_that_lack_tasks_of_a_sparse_checkout_say_so() {
 }
 
 #[test]
-fn what_git_was_told_to_pass_over_is_told_as_that() {
+fn files_outside_the_sparse_checkout_are_reported_as_such() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     let path = format!("tasks/{id}.md");

@@ -70,7 +70,7 @@ fn the_watcher_has_the_index_have_again_what_is_committed_and_what_is_staged_sta
 }
 
 #[test]
-fn who_looks_once_has_it_too_whatever_the_layout_of_the_index() {
+fn a_sweep_repairs_every_layout_of_the_index() {
     for layout in [&["update-index", "--no-split-index"][..]].into_iter().chain(LAYOUTS) {
         let (env, id) = scene();
         env.git(layout);
@@ -93,7 +93,7 @@ fn who_looks_once_has_it_too_whatever_the_layout_of_the_index() {
 }
 
 #[test]
-fn what_would_be_taken_back_is_told_by_status_and_mended_by_the_doctor() {
+fn staged_reversals_are_reported_by_status_and_repaired_by_the_doctor() {
     let (env, id) = scene();
     env.write(&format!("tasks/{id}.plan.md"), "The plan\n");
     env.commit_all("own");
@@ -300,7 +300,7 @@ fn a_step_that_came_while_git_created_a_branch_is_not_committed_there() {
 }
 
 #[test]
-fn what_a_person_does_to_task_files_goes_through() {
+fn a_person_s_changes_to_task_files_go_through() {
     let (env, id) = scene();
     let path = format!("tasks/{id}.md");
     // An edit, the same amended, and back to what it was.
@@ -383,7 +383,7 @@ fn an_edit_on_top_of_what_is_committed_makes_nobody_s_of_what_git_left() {
 }
 
 #[test]
-fn what_a_person_has_as_it_was_before_their_own_commit_stays_staged_so() {
+fn an_older_version_that_a_person_staged_stays_staged() {
     let (env, id) = scene();
     let path = format!("tasks/{id}.md");
     env.write("tasks/README.md", "One\n");
@@ -414,7 +414,7 @@ fn what_a_person_has_as_it_was_before_their_own_commit_stays_staged_so() {
 }
 
 #[test]
-fn what_a_sync_brought_meanwhile_is_not_taken_back_either() {
+fn changes_that_a_sync_brought_are_not_taken_back() {
     let (env, id) = scene();
     let path = format!("tasks/{id}.md");
     let remote = env.path("../remote.git");

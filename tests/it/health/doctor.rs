@@ -90,7 +90,7 @@ fn page(output: &Output) -> String {
 }
 
 #[test]
-fn where_nothing_is_wrong_it_says_so() {
+fn the_doctor_says_that_nothing_is_wrong() {
     let (env, _) = scene();
     assert_snapshot!(env.aof(&["doctor"]), @"
     exit 0
@@ -202,7 +202,7 @@ fn git_is_told_how_tasks_are_merged() {
 
 #[cfg(debug_assertions)]
 #[test]
-fn what_a_crash_left_is_finished() {
+fn the_doctor_finishes_a_crashed_step() {
     let (env, id) = scene();
     for point in ["ops.file-written", "git.index-moved"] {
         let mut command = env.aof_command(&["task", "comment", &id, "-m", "Almost there"]);
@@ -243,7 +243,7 @@ fn of_two_files_that_differ_nobody_is_chosen() {
 }
 
 #[test]
-fn what_stands_in_the_archive_besides_an_active_task_keeps_it_from_no_list() {
+fn an_archived_copy_hides_an_active_task_from_no_list() {
     let (env, id) = scene();
     let copy = format!("tasks/archive/2026/02/16/{id}.md");
     env.write(&copy, "---\ntitle: Mine\n---\n");
@@ -522,7 +522,7 @@ fn tasks_that_stand_where_the_rules_have_changed_follow_them() {
 }
 
 #[test]
-fn what_is_wrong_with_a_task_is_told() {
+fn faults_of_a_task_are_reported() {
     let (env, id) = scene();
     let path = env.task_path(&id);
     env.edit(&path, "status: ready", "status: blocked");
@@ -539,7 +539,7 @@ fn what_is_wrong_with_a_task_is_told() {
 }
 
 #[test]
-fn what_git_is_in_the_middle_of_is_told() {
+fn an_unfinished_operation_of_git_is_reported() {
     let (env, _) = scene();
     env.write("notes.txt", "one");
     env.commit_all("one");
@@ -693,7 +693,7 @@ fn monitors_of_git_are_in_nobodys_way() {
 }
 
 #[test]
-fn who_must_sign_needs_the_program_for_it() {
+fn a_signer_needs_ssh_keygen() {
     let (env, _) = scene();
     env.write("org.yaml", format!("{ORG}agents:\n  agent-3: {{signingKey: \"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBGqKV26sIYt+EfoMZnj6JPLqQGj9Ucsgebfjzprk4A1\"}}\n  agent-7:\n  agent-8:\n"));
     env.commit_all("keys");

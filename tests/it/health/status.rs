@@ -151,7 +151,7 @@ fn status_tells_what_stands_in_place_of_the_rules() {
 }
 
 #[test]
-fn what_stands_in_place_of_the_tasks_is_told_as_that() {
+fn a_file_in_place_of_the_tasks_is_reported_as_such() {
     let env = TestEnvironment::new();
     let _ = env.new_task(&["Add login"]);
     fs::rename(env.path("tasks"), env.path("elsewhere")).unwrap();

@@ -75,7 +75,7 @@ fn status_begins_with_what_waits_for_the_person_who_looks() {
 }
 
 #[test]
-fn what_was_escalated_is_told_to_whom() {
+fn an_escalation_names_its_recipient() {
     let env = environment();
     let _ = env.new_task(&["Slow"]);
     env.pass_minutes(150);
@@ -86,7 +86,7 @@ fn what_was_escalated_is_told_to_whom() {
 }
 
 #[test]
-fn who_is_not_known_is_told_so_and_long_sections_are_cut() {
+fn an_unknown_person_is_told_so_and_long_sections_are_cut() {
     let env = TestEnvironment::new();
     let tasks: Vec<Value> =
         (0..13).map(|n| json!({"title": format!("Task {n}"), "due": "2026-02-01"})).collect();

@@ -182,7 +182,7 @@ fn a_text_that_a_comment_would_cut_is_refused() {
 }
 
 #[test]
-fn what_is_no_file_is_put_aside() {
+fn a_delivery_that_is_not_a_file_is_put_aside() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     let secret = env.home().join("secret.yaml");
@@ -431,7 +431,7 @@ fn drop_early(env: &TestEnvironment, id: &str) {
 
 #[test]
 #[cfg(debug_assertions)]
-fn what_one_watcher_is_about_to_refuse_counts_with_no_other() {
+fn a_file_that_one_watcher_refuses_counts_in_no_other() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     drop_early(&env, &id);
@@ -458,7 +458,7 @@ fn what_one_watcher_is_about_to_refuse_counts_with_no_other() {
 
 #[test]
 #[cfg(debug_assertions)]
-fn what_was_taken_before_a_kill_and_what_came_since_say_one_visit() {
+fn a_file_from_before_a_kill_and_a_later_one_name_one_visit() {
     let both = ORG.replace("agent-3", "agent-7");
     let env = TestEnvironment::with_rules(PROJECT, &both);
     let id = env.new_task(&["Add login"]);

@@ -83,7 +83,7 @@ fn counted_once(env: &TestEnvironment, id: &str, late: &str) {
 }
 
 #[test]
-fn what_waits_is_late_once_another_file_has_ended_its_visit() {
+fn a_waiting_file_is_late_once_another_file_ends_its_visit() {
     for (begin, end) in TROUBLES {
         let (env, id) = waiting(begin);
         end(&env, &id);
@@ -96,7 +96,7 @@ fn what_waits_is_late_once_another_file_has_ended_its_visit() {
 }
 
 #[test]
-fn what_waits_is_late_once_its_visit_was_ended_by_another_door() {
+fn a_waiting_file_is_late_once_another_door_ends_its_visit() {
     for (begin, end) in TROUBLES {
         let (env, id) = waiting(begin);
         // A second look at what waits, by another process, finds it as it was.
@@ -109,7 +109,7 @@ fn what_waits_is_late_once_its_visit_was_ended_by_another_door() {
 }
 
 #[test]
-fn what_waits_counts_for_its_visit_and_what_names_a_visit_keeps_it() {
+fn a_waiting_file_counts_for_its_own_visit() {
     for (begin, end) in TROUBLES {
         let (env, id) = waiting(begin);
         dropped(&env, "y.yaml", &format!("{id}@1"));
@@ -122,7 +122,7 @@ fn what_waits_counts_for_its_visit_and_what_names_a_visit_keeps_it() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn what_was_dropped_before_the_first_word_counted_is_late_and_what_comes_after_is_the_next() {
+fn a_file_from_before_the_first_completion_is_late_and_the_next_one_counts() {
     let env = TestEnvironment::with_rules(PROJECT, ALONE);
     let id = env.new_task(&["Add login"]);
     let watcher = Watcher::start(&env);
@@ -194,7 +194,7 @@ fn a_wrong_ticket_says_nothing_of_the_words_without_one() {
 }
 
 #[test]
-fn what_was_dropped_before_a_visit_began_is_not_for_that_visit_whoever_dropped_it() {
+fn a_file_from_before_a_visit_is_not_for_that_visit() {
     let both = "roles:\n  backend: {agents: [agent-7, agent-8]}\n  architect: {agents: [agent-7, agent-8]}\n";
     let env = TestEnvironment::with_rules(PROJECT, both);
     let id = env.new_task(&["Add login"]);

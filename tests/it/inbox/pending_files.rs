@@ -34,7 +34,7 @@ fn watch_once(env: &TestEnvironment) {
 }
 
 #[test]
-fn what_keeps_a_completion_back_is_said_before_and_after_it_is_taken() {
+fn an_obstacle_of_a_completion_is_named_before_and_after_it_is_taken() {
     /// What is done to a task, what is told of it, part of what to do, and what undoes it.
     type Case =
         (fn(&TestEnvironment, &str), &'static str, &'static str, fn(&TestEnvironment, &str));

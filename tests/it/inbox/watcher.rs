@@ -56,7 +56,7 @@ fn the_watcher_reacts_to_all_that_people_and_agents_do() {
 }
 
 #[test]
-fn what_waited_for_a_task_file_counts_once_that_is_back() {
+fn a_completion_counts_once_its_task_file_is_back() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     let watcher = Watcher::start(&env);
@@ -271,7 +271,7 @@ fn the_watcher_ends_what_takes_too_long_when_its_time_comes() {
 }
 
 #[test]
-fn what_only_looks_like_a_task_is_named() {
+fn a_file_that_only_looks_like_a_task_is_named() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     std::os::unix::fs::symlink(format!("{id}.md"), env.path("tasks/AOF-linked.md")).unwrap();

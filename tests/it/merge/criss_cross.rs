@@ -194,7 +194,7 @@ fn disputed() -> (TestEnvironment, String) {
 }
 
 #[test]
-fn what_was_disputed_before_is_asked_again_and_nothing_else() {
+fn only_the_earlier_dispute_is_asked_again() {
     let (env, id) = disputed();
     let merge = crosswise(&env);
     assert_snapshot!(env.plain(&merge.to_string()), @"

@@ -97,7 +97,7 @@ fn rebasing_and_picking_go_the_same_way() {
 }
 
 #[test]
-fn what_both_changed_otherwise_is_marked_and_only_that_task_waits() {
+fn a_field_changed_on_both_sides_is_marked_and_only_its_task_waits() {
     let (env, id) = scene();
     let other = env.new_task(&["Another"]);
     aside(&env, "side", || {
@@ -259,7 +259,7 @@ fn without_the_driver_only_the_file_in_conflict_waits() {
 }
 
 #[test]
-fn what_was_said_at_a_branch_of_a_fork_is_carried() {
+fn a_completion_at_a_branch_of_a_fork_is_carried() {
     let (env, _) = scene();
     env.write("project.yaml", forked(THEN_DONE));
     env.commit_all("a fork");
@@ -341,7 +341,7 @@ fn whoever_is_superseded_is_told_once() {
 }
 
 #[test]
-fn what_git_left_unmerged_is_settled_by_its_meaning() {
+fn unmerged_files_are_merged_by_meaning() {
     let (env, _) = scene();
     let [moved, plain, disputed] =
         ["Short", "Plain", "Disputed"].map(|title| env.new_task(&[title]));

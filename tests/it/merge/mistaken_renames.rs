@@ -147,7 +147,7 @@ fn without_the_driver_it_is_settled_all_the_same() {
 }
 
 #[test]
-fn what_people_have_to_decide_is_asked_in_the_right_file() {
+fn a_person_s_decision_is_asked_in_the_right_file() {
     let (env, id) = scene();
     let mut other = String::new();
     aside(&env, "side", || {
@@ -206,7 +206,7 @@ fn whoever_adds_it_first_is_told_what_would_be_lost() {
 }
 
 #[test]
-fn what_is_in_no_commit_stays_where_it_was() {
+fn uncommitted_content_stays_in_place() {
     let (env, id) = scene();
     env.edit(&env.task_path(&id), "part 20.", "part twenty.");
     env.git(&["stash", "-q"]);

@@ -15,7 +15,7 @@ fn completed_and_given_away() -> (TestEnvironment, String) {
 }
 
 #[test]
-fn what_the_rules_allow_goes_along() {
+fn allowed_steps_are_carried_along() {
     let (env, id) = scene();
     let other = env.new_task(&["Another", "--body", &"A line of text.\n".repeat(20)]);
     aside(&env, "side", || {
@@ -34,7 +34,7 @@ fn what_the_rules_allow_goes_along() {
 }
 
 #[test]
-fn what_the_rules_refuse_at_its_new_place_is_found() {
+fn a_step_refused_at_its_new_place_is_found() {
     for how in [&["rebase", "-q", "main", "side"][..], &["cherry-pick", "side"]] {
         let (env, _) = completed_and_given_away();
         let _ = env.try_git(how).success();
@@ -60,7 +60,7 @@ fn a_revert_is_found_and_one_that_a_person_commits_is_refused() {
 }
 
 #[test]
-fn what_a_person_takes_from_one_side_of_a_merge_is_theirs_to_say() {
+fn a_person_may_take_one_side_of_a_merge() {
     for side in ["--ours", "--theirs"] {
         let (env, id) = scene();
         let path = env.task_path(&id);

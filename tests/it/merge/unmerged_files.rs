@@ -32,7 +32,7 @@ fn both_complete(env: &TestEnvironment, id: &str) {
 }
 
 #[test]
-fn where_git_could_not_run_aof_both_sides_are_in_the_file_with_markers() {
+fn without_the_driver_both_sides_are_in_the_file_with_markers() {
     let (env, id) = scene();
     both_complete(&env, &id);
     let path = env.task_path(&id);
@@ -108,7 +108,7 @@ fn a_file_that_can_be_run_stays_one() {
 }
 
 #[test]
-fn what_is_saved_while_others_are_settled_is_not_written_over() {
+fn a_file_saved_during_the_merge_is_not_overwritten() {
     let (env, _) = scene();
     let mut ids = ["One", "Two"].map(|title| env.new_task(&[title]));
     ids.sort();
@@ -171,7 +171,7 @@ fn the_doctor_says_where_git_would_not_find_aof() {
 }
 
 #[test]
-fn what_git_merged_as_text_is_named_with_what_settles_it() {
+fn a_file_merged_as_text_is_named_with_its_repair() {
     let (env, id) = scene();
     env.git(&["config", "--remove-section", "merge.aof"]);
     both_complete(&env, &id);
@@ -255,7 +255,7 @@ fn a_file_that_one_side_removed_is_left_to_a_person() {
 }
 
 #[test]
-fn what_somebody_has_begun_to_solve_is_not_written_over() {
+fn a_resolution_under_way_is_not_overwritten() {
     let (env, id) = scene();
     aside(&env, "side", || {
         let _ = env.aof(&["task", "edit", &id, "--title", "Sign in"]).success();
@@ -296,7 +296,7 @@ fn disputed_and_finished(env: &TestEnvironment) -> String {
 }
 
 #[test]
-fn what_is_disputed_in_a_finished_task_stays_one_file() {
+fn a_disputed_finished_task_stays_one_file() {
     let (env, _) = scene();
     let id = disputed_and_finished(&env);
     let before = env.git(&["status", "--porcelain"]);
@@ -384,7 +384,7 @@ fn a_solution_that_only_takes_lines_away_is_not_written_over() {
 }
 
 #[test]
-fn what_is_staged_meanwhile_stays_staged() {
+fn content_staged_meanwhile_stays_staged() {
     let (env, id) = scene();
     env.git(&["config", "--remove-section", "merge.aof"]);
     env.write("code.txt", "one\n");
@@ -451,7 +451,7 @@ fn without_valid_rules_nobody_is_told_that_nothing_is_left() {
 }
 
 #[test]
-fn what_a_merge_brings_in_nobody_did_by_hand() {
+fn changes_of_a_merge_are_not_manual_edits() {
     let (env, id) = scene();
     let path = env.task_path(&id);
     env.write("code.txt", "one\n");

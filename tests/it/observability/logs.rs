@@ -23,7 +23,7 @@ fn objects(text: &str) -> Vec<Value> {
 }
 
 #[test]
-fn what_is_changed_is_told_when_asked_and_what_is_looked_at_when_asked_twice() {
+fn one_v_logs_changes_and_two_log_reads() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     assert_eq!(env.aof(&["task", "list"]).success().stderr, "");

@@ -54,7 +54,7 @@ fn value(text: &str, series: &str) -> f64 {
 }
 
 #[test]
-fn what_happened_is_counted_and_restarts_change_nothing() {
+fn events_are_counted_and_restarts_change_nothing() {
     let env = TestEnvironment::with_rules(RULES, PEOPLE);
     let id = env.new_task(&["Add login"]);
     let _ = env.new_task(&["Waits"]);
@@ -126,7 +126,7 @@ fn what_happened_is_counted_and_restarts_change_nothing() {
 }
 
 #[test]
-fn what_is_blocked_is_told_with_why() {
+fn blocked_tasks_are_counted_by_reason() {
     let rules = "\
 project: {name: shop}
 workflow:
@@ -169,7 +169,7 @@ workflow:
 }
 
 #[test]
-fn what_no_file_says_is_counted_from_the_stream_of_events() {
+fn counters_without_a_file_come_from_the_stream_of_events() {
     let env = TestEnvironment::with_rules(RULES, PEOPLE);
     let id = env.new_task(&["Add login"]);
     let _ = env.complete(&id, "agent-3");
@@ -324,7 +324,7 @@ fn a_project_without_a_name_is_called_as_its_folder_everywhere() {
 }
 
 #[test]
-fn what_the_rules_know_is_there_before_anything_happens() {
+fn series_of_the_rules_exist_before_the_first_event() {
     let env = TestEnvironment::with_rules(RULES, PEOPLE);
     let text = env.aof(&["metrics"]).success().stdout;
     for series in [
@@ -685,7 +685,7 @@ fn clients_that_never_ask_hold_up_neither_completions_nor_the_others() {
 }
 
 #[test]
-fn what_is_no_address_is_told_before_anything_is_watched() {
+fn an_invalid_address_is_refused_before_the_watch_begins() {
     let env = TestEnvironment::with_rules(RULES, PEOPLE);
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();

@@ -239,7 +239,7 @@ fn a_project_gets_them_in_a_commit_of_their_own_and_once() {
 }
 
 #[test]
-fn what_people_made_of_them_stays() {
+fn a_person_s_changes_to_monitoring_files_stay() {
     let env = TestEnvironment::new();
     env.write("monitoring/aof.rules.yml", "groups: []\n");
     env.write("monitoring/runbook.md", "Call Ada.\n");

@@ -53,7 +53,7 @@ fn told(env: &TestEnvironment, file: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_happens_within_a_second_is_told_in_its_order() {
+fn events_within_a_second_keep_their_order() {
     let env = project_with(&format!("notify: [{{on: all, {}}}]\n", into("told")));
     let id = env.new_task(&["Add login"]);
     for words in [
@@ -358,7 +358,7 @@ fn notices_that_cannot_be_written_keep_no_file_in_the_inbox() {
 }
 
 #[test]
-fn what_nobody_tried_is_tried_however_old_it_is_and_given_up_when_that_fails() {
+fn an_old_untried_notice_is_tried_once_and_given_up_when_it_fails() {
     let env = project_with("notify: [{on: [gate_transition], command: [sh, receiver]}]\n");
     let kill_before_delivery = || {
         let mut command = env.aof_command(&["notices", "--deliver"]);
@@ -426,7 +426,7 @@ fn many_commits_are_told_of_once_each() {
 }
 
 #[test]
-fn what_is_done_on_a_new_branch_is_told() {
+fn steps_on_a_new_branch_are_told() {
     let env = project_with(&format!("notify: [{{on: [gate_transition], {}}}]\n", into("told")));
     let id = env.new_task(&["Add login"]);
     let _ = env.complete(&id, "agent-7");
@@ -438,7 +438,7 @@ fn what_is_done_on_a_new_branch_is_told() {
 }
 
 #[test]
-fn where_history_is_cut_off_telling_begins_anew() {
+fn notices_begin_again_at_a_shallow_boundary() {
     let env = project_with(&format!("notify: [{{on: [gate_transition], {}}}]\n", into("told")));
     let id = env.new_task(&["Add login"]);
     let _ = env.complete(&id, "agent-7");
@@ -602,7 +602,7 @@ fn watchers_that_are_killed_deliver_all_and_the_same() {
 }
 
 #[test]
-fn what_a_merge_brings_is_told_once_whichever_side_it_came_from() {
+fn steps_of_a_merge_are_told_once_from_either_side() {
     let env = project_with(&format!(
         "notify: [{{on: [gate_transition, task_complete], {}}}]\n",
         into("told")

@@ -153,7 +153,7 @@ fn programs_get_all_of_it() {
 }
 
 #[test]
-fn what_ended_before_is_left_out() {
+fn tasks_that_ended_before_are_left_out() {
     let (env, _) = story();
     let stats = value(&env, &["--since", "2d"]);
     assert_eq!(stats["visits"], 1);
@@ -199,7 +199,7 @@ fn only_the_workflow_that_is_asked_for() {
 }
 
 #[test]
-fn where_there_is_nothing_to_count_it_says_so() {
+fn an_empty_count_is_reported() {
     let env = TestEnvironment::with_rules(PROJECT, ORG);
     assert_snapshot!(env.aof(&["stats"]), @r#"
     exit 0
@@ -226,7 +226,7 @@ fn where_there_is_nothing_to_count_it_says_so() {
 }
 
 #[test]
-fn what_cannot_be_counted_is_named_and_what_is_wrong_is_told() {
+fn uncounted_tasks_are_named_and_errors_reported() {
     let (env, [quick, ..]) = story();
     env.write("tasks/AOF-bad.md", "---\ntitle: [\n---\n");
     env.edit(&env.task_path(&quick), "exited: 2026-02-16T10:30", "exited: 2026-02-16T09:30");

@@ -129,7 +129,7 @@ fn a_message_is_posted_signed_and_once() {
 }
 
 #[test]
-fn what_is_not_taken_comes_again_under_the_same_id() {
+fn a_refused_webhook_is_sent_again_under_the_same_id() {
     let server = Server::start(&[BROKEN, BUSY, TAKEN]);
     let env = project_with(&hook(&server, ", allowPrivate: true"));
     let id = env.new_task(&["Add login"]);

@@ -41,7 +41,7 @@ fn unless_as(scene: &Scene, before: &[(String, String)]) -> Vec<String> {
 }
 
 #[test]
-fn what_was_written_for_rules_that_are_others_by_now_is_taken_back_and_counts_anew() {
+fn a_step_for_replaced_rules_is_taken_back_and_counts_again() {
     let mut findings = Findings::default();
     for act in [Act::Plain, Act::AfterAnEdit, Act::Finishing, Act::FinishingAfterAnEdit] {
         let ready = Scene::new(act);
@@ -68,7 +68,7 @@ fn what_was_written_for_rules_that_are_others_by_now_is_taken_back_and_counts_an
 }
 
 #[test]
-fn what_healing_was_killed_in_is_taken_back_as_well() {
+fn an_interrupted_recovery_is_taken_back_too() {
     let mut findings = Findings::default();
     let seconds =
         ["ops.intent-written", "git.objects-named", "git.index-written", "git.index-moved"];
@@ -129,7 +129,7 @@ fn a_new_task_that_was_never_there_for_anybody_is_gone() {
 }
 
 #[test]
-fn what_a_person_has_changed_since_is_frozen_and_shown() {
+fn a_task_that_a_person_changed_since_is_frozen_and_shown() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login", "--body", "The body"]);
     let mut command =
@@ -147,7 +147,7 @@ fn what_a_person_has_changed_since_is_frozen_and_shown() {
 }
 
 #[test]
-fn what_was_meant_for_one_branch_is_not_committed_on_another() {
+fn a_step_for_one_branch_is_not_committed_on_another() {
     let mut findings = Findings::default();
     for act in [Act::Plain, Act::AfterAnEdit, Act::Finishing, Act::FinishingAfterAnEdit] {
         let ready = Scene::new(act);
@@ -185,7 +185,7 @@ fn what_was_meant_for_one_branch_is_not_committed_on_another() {
 }
 
 #[test]
-fn who_comes_back_to_the_branch_finds_it_finished_there() {
+fn a_return_to_the_branch_finds_the_step_finished() {
     let mut findings = Findings::default();
     for point in ["ops.file-written", "git.index-moved"] {
         let scene = Scene::new(Act::Plain);
@@ -202,7 +202,7 @@ fn who_comes_back_to_the_branch_finds_it_finished_there() {
 }
 
 #[test]
-fn what_a_person_has_changed_on_the_other_branch_stays_and_is_told() {
+fn a_change_on_the_other_branch_stays_and_is_reported() {
     let scene = Scene::new(Act::Plain);
     let env = &scene.env;
     env.git(&["branch", "feature"]);

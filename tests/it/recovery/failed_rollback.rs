@@ -78,7 +78,7 @@ fn again(env: &TestEnvironment, id: &str) -> Output {
 }
 
 #[test]
-fn what_failed_is_taken_back_by_the_next_command_and_counts_once_when_it_is_said_again() {
+fn a_failed_step_is_taken_back_and_counts_once_when_repeated() {
     for about_another in [true, false] {
         let (env, id) = scene();
         let other = env.new_task(&["Another task"]);
@@ -124,7 +124,7 @@ fn what_failed_is_taken_back_by_the_next_command_and_counts_once_when_it_is_said
 }
 
 #[test]
-fn where_not_even_that_can_be_noted_it_is_said_that_the_next_command_carries_it_out() {
+fn without_a_note_the_next_command_carries_the_step_out_and_the_error_says_so() {
     let (env, id) = scene();
     let failed = stuck(&env, &id, || {
         fs::rename(env.path(".aof/intent"), env.path(".aof/aside")).unwrap();
@@ -144,7 +144,7 @@ fn where_not_even_that_can_be_noted_it_is_said_that_the_next_command_carries_it_
 }
 
 #[test]
-fn what_is_to_be_undone_is_undone_wherever_it_got_to() {
+fn an_undo_succeeds_from_every_point() {
     let mut findings = Findings::default();
     for act in [
         Act::Plain,
@@ -194,7 +194,7 @@ fn what_is_to_be_undone_is_undone_wherever_it_got_to() {
 }
 
 #[test]
-fn what_somebody_changed_since_stays_and_is_told() {
+fn a_later_change_stays_and_is_reported() {
     let (env, id) = scene();
     let _ = stuck(&env, &id, || ()).code(1);
     fs::remove_file(env.path(LOCK)).unwrap();

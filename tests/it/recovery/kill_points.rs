@@ -120,7 +120,7 @@ fn a_creation_that_is_killed_leaves_a_whole_task_or_none() {
 }
 
 #[test]
-fn what_a_person_did_after_the_kill_is_not_overwritten() {
+fn a_change_after_the_kill_is_not_overwritten() {
     let mut findings = Findings::default();
     let ready = Scene::new(Act::Plain);
     for point in POINTS {
@@ -167,7 +167,7 @@ fn an_edit_that_was_to_be_committed_first_stays_its_author_s() {
 }
 
 #[test]
-fn what_git_collected_in_the_meantime_is_not_needed() {
+fn recovery_does_not_need_collected_objects() {
     let mut findings = Findings::default();
     for act in [Act::Finishing, Act::FinishingByItself, Act::FinishingByItselfAfterAnEdit] {
         let ready = Scene::new(act);
@@ -216,7 +216,7 @@ fn healing_that_meets_a_lock_of_somebody_s_ends_and_is_done_later() {
 const LANDED: [&str; 3] = ["git.ref-moved", "ops.committed", "ops.settled"];
 
 #[test]
-fn what_has_landed_on_one_branch_is_not_done_again_on_another() {
+fn a_step_on_one_branch_is_not_repeated_on_another() {
     let mut findings = Findings::default();
     for act in [Act::Plain, Act::AfterAnEdit, Act::Finishing] {
         let ready = Scene::new(act);
@@ -255,7 +255,7 @@ fn what_has_landed_on_one_branch_is_not_done_again_on_another() {
 }
 
 #[test]
-fn what_a_person_puts_back_after_a_kill_stays_so() {
+fn a_reversal_after_a_kill_stays() {
     let mut findings = Findings::default();
     for point in LANDED {
         for staged in [true, false] {

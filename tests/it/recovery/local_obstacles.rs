@@ -176,7 +176,7 @@ fn a_missing_file_is_restored_with_the_step_that_git_dropped() {
 
 /// What a person's git begins, and gives up.
 #[test]
-fn what_git_began_and_gave_up_leaves_every_task_free() {
+fn an_abandoned_git_operation_leaves_every_task_free() {
     let ways: [(&[&str], &[&str]); 4] = [
         (&["rebase", "side"], &["rebase", "--abort"]),
         (&["merge", "side"], &["merge", "--abort"]),
@@ -209,7 +209,7 @@ fn what_git_began_and_gave_up_leaves_every_task_free() {
 }
 
 #[test]
-fn what_a_reset_really_drops_is_put_back() {
+fn steps_dropped_by_a_reset_are_put_back() {
     // Git runs this hook between the new index and the move of the branch, as a command that commits at that moment.
     let (env, id) = scene();
     let other = env.new_task(&["Write docs"]);

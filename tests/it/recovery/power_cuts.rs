@@ -120,7 +120,7 @@ fn rules_whose_name_was_lost_are_there_again() {
 }
 
 #[test]
-fn what_a_person_wrote_since_is_not_brought_forward() {
+fn a_file_that_a_person_wrote_since_is_not_brought_forward() {
     let mut findings = Findings::default();
     for act in [Act::Plain, Act::AfterAnEdit] {
         let how = format!("{act:?}");
@@ -140,7 +140,7 @@ fn what_a_person_wrote_since_is_not_brought_forward() {
 }
 
 #[test]
-fn what_is_behind_is_brought_forward_where_somebody_has_committed_since() {
+fn an_outdated_file_is_brought_forward_after_a_later_commit() {
     let mut findings = Findings::default();
     for act in [Act::Plain, Act::Finishing, Act::AfterAnEdit] {
         let how = format!("{act:?}");

@@ -581,7 +581,7 @@ pub(crate) fn nameless(output: &Output) -> String {
 }
 
 #[test]
-fn what_is_random_is_replaced_and_nothing_else() {
+fn only_random_text_is_replaced() {
     let text = "AOF-a1b2c at AOF-abc, commit 0123456789, 01M80S5ZHPM7ZMD12S15KTRJB6, a0771b748344d8bc, 2026-02-16T10:00:01Z";
     assert_eq!(
         without_ids(text),

@@ -92,7 +92,7 @@ fn untracks(clones: &Clones, file: &str) {
 }
 
 #[test]
-fn what_somebody_brings_in_after_a_sync_that_changed_nothing_is_theirs() {
+fn a_file_added_after_an_empty_sync_is_its_author_s() {
     for kill in [false, true] {
         let (clones, _) = behind();
         begins(&clones, kill);
@@ -109,7 +109,7 @@ fn what_somebody_brings_in_after_a_sync_that_changed_nothing_is_theirs() {
 }
 
 #[test]
-fn what_somebody_stages_after_a_sync_that_changed_nothing_stays_staged() {
+fn a_file_staged_after_an_empty_sync_stays_staged() {
     for kill in [false, true] {
         for squash in [false, true] {
             let (clones, _) = behind();
@@ -134,7 +134,7 @@ fn what_somebody_stages_after_a_sync_that_changed_nothing_stays_staged() {
 }
 
 #[test]
-fn what_somebody_undoes_in_a_later_commit_stays_as_they_left_it() {
+fn a_reversal_in_a_later_commit_stays() {
     for switches in [false, true] {
         let (clones, _) = behind();
         killed(&clones, "git.ref-moved");
@@ -153,7 +153,7 @@ fn what_somebody_undoes_in_a_later_commit_stays_as_they_left_it() {
 }
 
 #[test]
-fn what_is_kept_out_stays_out_whatever_fails() {
+fn a_withheld_change_stays_out_after_any_failure() {
     for kill in [false, true] {
         let clones = Clones::new(PROJECT, &["b"]);
         let id = clones.env.new_task(&["Add login"]);
@@ -212,7 +212,7 @@ fn nothing_behind_a_link_is_removed_or_written() {
 }
 
 #[test]
-fn what_a_filter_fails_on_is_somebodys() {
+fn a_file_with_a_failing_filter_is_a_person_s() {
     let clones = Clones::new(PROJECT, &["b"]);
     let id = clones.env.new_task(&["Add login"]);
     clones.env.write(".gitattributes", "*.bin filter=far\n");
@@ -237,7 +237,7 @@ fn what_a_filter_fails_on_is_somebodys() {
 }
 
 #[test]
-fn what_came_through_a_filter_is_known_again_by_whatever_pattern_it_has() {
+fn a_filtered_file_is_recognized_by_any_pattern() {
     for pattern in ["*.bin", "docs/*.bin", "/docs/f.bin"] {
         let (clones, id) = behind();
         comes(&clones, &[("docs/f.bin", "v2\n"), ("docs/g.bin", "v2\n")]);
@@ -393,7 +393,7 @@ fn after_a_commit_or_on_another_branch_nothing_is_left_of_what_came() {
 }
 
 #[test]
-fn what_somebody_removes_after_it_came_stays_removed() {
+fn a_file_removed_after_it_came_stays_removed() {
     for (point, landed) in [("git.ref-moved", true), ("git.index-moved", false)] {
         let (clones, id) = behind();
         killed(&clones, point);
@@ -418,7 +418,7 @@ fn what_somebody_removes_after_it_came_stays_removed() {
 
 /// Git has no file and folder of one name: what goes back would take with it what was staged there since.
 #[test]
-fn what_somebody_stages_where_a_file_and_a_folder_change_places_stays_staged() {
+fn a_staged_swap_of_file_and_folder_stays_staged() {
     for becomes_folder in [true, false] {
         let (clones, id) = behind();
         clones.does(".", &["sync"]);
@@ -515,7 +515,7 @@ fn folders_and_files_that_change_places_go_on_or_back() {
 }
 
 #[test]
-fn what_cannot_be_written_says_why() {
+fn an_unwritable_file_is_reported_with_the_reason() {
     let (clones, _) = behind();
     let docs = clones.env.path("docs");
     // Whoever may write anywhere is kept from it by a folder that is mounted, or by nothing at all.

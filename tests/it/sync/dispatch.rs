@@ -103,7 +103,7 @@ fn at_rest(clones: &Clones, clone: &str) {
 }
 
 #[test]
-fn what_a_sweep_hands_out_counts_once_the_remote_has_it() {
+fn a_sweep_s_assignment_counts_once_the_remote_has_it() {
     let clones = handing_out(&["b"]);
     let ids = known_everywhere(&clones, 1, &["b"]);
     // While it is offered nobody here sees it.
@@ -250,7 +250,7 @@ fn a_task_of_which_another_version_is_staged_is_told_of() {
 }
 
 #[test]
-fn what_the_remote_has_is_told_though_this_clone_does_not_get_it() {
+fn an_assignment_at_the_remote_is_reported_though_this_clone_fails() {
     let clones = handing_out(&[]);
     let ids = known_everywhere(&clones, 1, &[]);
     let hook = clones.env.path(".git/hooks/pre-push");

@@ -8,7 +8,7 @@ use crate::support::clones::{Clones, without_commits};
 use crate::support::environment::PROJECT;
 
 #[test]
-fn what_is_no_task_is_left_to_its_author_where_a_merge_is_needed() {
+fn a_merge_of_other_files_is_left_to_their_author() {
     let clones = Clones::new(PROJECT, &["b"]);
     clones.env.new_task(&["Add login"]);
     clones.does(".", &["sync"]);
@@ -114,7 +114,7 @@ fn a_task_that_was_finished_on_one_side_or_on_both_is_in_one_place() {
 }
 
 #[test]
-fn what_people_wrote_on_both_sides_is_left_to_people() {
+fn text_that_people_wrote_on_both_sides_is_left_to_people() {
     let clones = Clones::new(PROJECT, &["b"]);
     let id = clones.env.new_task(&["Add login"]);
     clones.does(".", &["sync"]);

@@ -57,7 +57,7 @@ fn is_left_to_git(clones: &Clones, file: &str, why: &str) {
 }
 
 #[test]
-fn what_is_more_than_the_content_of_a_file_is_left_to_git() {
+fn changes_beyond_content_are_left_to_git() {
     type Change = fn(&Path);
     let table: [(&str, &str, Change); 6] = [
         ("tasks/tool.sh", "whether it can be run was changed", |tasks| {
@@ -107,7 +107,7 @@ fn what_is_more_than_the_content_of_a_file_is_left_to_git() {
 }
 
 #[test]
-fn what_is_new_and_can_be_run_can_be_run_everywhere() {
+fn a_new_executable_is_executable_everywhere() {
     let (clones, [one, two]) = alike();
     let program = |clone: &str, name: &str| {
         clones.env.write(&format!("{clone}/tasks/{name}"), "#!/bin/sh\n");
@@ -141,7 +141,7 @@ fn what_is_new_and_can_be_run_can_be_run_everywhere() {
 }
 
 #[test]
-fn what_says_something_else_keeps_its_mode() {
+fn a_file_with_new_content_keeps_its_mode() {
     let (clones, [one, _]) = alike();
     clones.completes(".", &one, "agent-1");
     clones.does(".", &["sync"]);

@@ -9,7 +9,7 @@ use crate::support::clones::{Clones, place, without_commits};
 use crate::support::environment::{Output, PROJECT, eventually};
 
 #[test]
-fn what_one_clone_does_comes_to_the_other() {
+fn steps_of_one_clone_reach_the_other() {
     let clones = Clones::new(PROJECT, &["b"]);
     let id = clones.env.new_task(&["Add login"]);
     let told = |output: Output| without_commits(&output.success().stdout.replace(&id, "AOF-abc"));
@@ -71,7 +71,7 @@ fn what_one_clone_does_comes_to_the_other() {
 }
 
 #[test]
-fn what_is_not_committed_stays_and_is_told_where_it_is_in_the_way() {
+fn an_uncommitted_file_stays_and_is_reported_as_an_obstacle() {
     let clones = Clones::new(PROJECT, &["b"]);
     let id = clones.env.new_task(&["Add login"]);
     let path = format!("tasks/{id}.md");
@@ -243,7 +243,7 @@ fn folders_and_files_change_places() {
 }
 
 #[test]
-fn what_git_ignores_is_in_the_way_like_any_file() {
+fn an_ignored_file_is_an_obstacle_too() {
     let clones = Clones::new(PROJECT, &["b"]);
     clones.env.write(".gitignore", "secret*\n");
     clones.env.commit_all("ignored");
@@ -310,7 +310,7 @@ fn nothing_comes_into_aofs_own_folder() {
 }
 
 #[test]
-fn what_is_taken_out_of_aofs_own_folder_stays_where_it_is_in_use() {
+fn a_removed_file_of_aof_s_folder_stays_while_in_use() {
     let clones = Clones::new(PROJECT, &["b"]);
     clones.env.write(".aof/old.json", "{}\n");
     clones.git(".", &["add", "--force", ".aof/old.json"]);

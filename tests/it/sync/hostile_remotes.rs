@@ -88,7 +88,7 @@ fn nothing_is_written_where_git_itself_would_put_nothing() {
 }
 
 #[test]
-fn what_git_was_told_not_to_look_at_is_named_and_wedges_nothing() {
+fn a_file_that_git_does_not_look_at_is_named_and_blocks_nothing() {
     for flag in ["assume-unchanged", "skip-worktree"] {
         let clones = Clones::new(PROJECT, &["b"]);
         clones.env.write("README.md", "one\n");
@@ -148,7 +148,7 @@ fn whoever_commits_after_a_kill_has_nothing_of_it_in_his_way() {
 
 #[cfg(debug_assertions)]
 #[test]
-fn what_is_edited_after_a_kill_stays_also_where_the_index_has_what_came() {
+fn an_edit_after_a_kill_stays_even_with_an_updated_index() {
     for (point, pulled) in [
         ("git.intent-told", true),
         ("git.index-locked", true),

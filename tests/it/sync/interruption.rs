@@ -58,7 +58,7 @@ fn killed_anywhere_the_next_command_finishes() {
 
 #[cfg(debug_assertions)]
 #[test]
-fn what_a_killed_sync_wrote_under_temporary_names_is_removed() {
+fn temporary_files_of_a_killed_sync_are_removed() {
     for point in ["git.bring-staged", "git.bring-placed"] {
         let (clones, _) = behind(false);
         for title in ["One", "Two", "Three"] {
@@ -79,7 +79,7 @@ fn what_a_killed_sync_wrote_under_temporary_names_is_removed() {
 
 #[cfg(debug_assertions)]
 #[test]
-fn where_git_does_not_look_at_modes_what_was_killed_goes_on_all_the_same() {
+fn a_killed_sync_goes_on_without_file_modes() {
     for word in ["false", "no", "off", "0"] {
         let (clones, id) = behind(false);
         clones.env.git(&["config", "core.fileMode", word]);
@@ -95,7 +95,7 @@ fn where_git_does_not_look_at_modes_what_was_killed_goes_on_all_the_same() {
 
 #[cfg(debug_assertions)]
 #[test]
-fn what_somebody_changes_after_a_kill_stays_and_the_rest_goes_back() {
+fn a_change_after_a_kill_stays_and_the_rest_is_reverted() {
     let (clones, id) = behind(false);
     let path = format!("tasks/{id}.md");
     let (head, task) = (clones.head("."), clones.env.read(&path));
@@ -165,7 +165,7 @@ fn a_git_that_outlives_aof_is_waited_for() {
 }
 
 #[test]
-fn what_git_cannot_write_goes_back_and_comes_once_it_can() {
+fn an_unwritable_sync_is_reverted_and_comes_later() {
     let clones = Clones::new(PROJECT, &["b"]);
     filtered(&clones, "false");
     let head = clones.head(".");
@@ -193,7 +193,7 @@ fn what_git_cannot_write_goes_back_and_comes_once_it_can() {
 
 #[cfg(debug_assertions)]
 #[test]
-fn what_cannot_even_go_back_is_told_and_keeps_nothing_else() {
+fn an_irrevertible_file_is_reported_and_blocks_nothing_else() {
     let clones = Clones::new(PROJECT, &["b"]);
     clones.env.write("0.big", "one\n");
     filtered(&clones, "cat");

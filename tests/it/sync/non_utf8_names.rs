@@ -47,7 +47,7 @@ fn alike(names: &[&str]) -> (Clones, String) {
 }
 
 #[test]
-fn what_was_changed_here_is_not_taken_back_by_a_merge() {
+fn a_merge_does_not_revert_local_changes() {
     for name in ["f%old", "docs/f%", "d%/plain.txt"] {
         let (clones, id) = alike(&[name]);
         clones.completes(".", &id, "agent-1");
@@ -76,7 +76,7 @@ fn what_was_changed_here_is_not_taken_back_by_a_merge() {
 }
 
 #[test]
-fn what_is_for_its_author_to_push_is_not_pushed() {
+fn commits_of_a_person_are_not_pushed() {
     let clones = Clones::new(&format!("git: {{sync: true}}\n{PROJECT}"), &["b"]);
     clones.env.new_task(&["Add login"]);
     clones.does(".", &["sync"]);
@@ -93,7 +93,7 @@ fn what_is_for_its_author_to_push_is_not_pushed() {
 }
 
 #[test]
-fn what_git_does_not_know_is_in_the_way() {
+fn an_untracked_file_is_an_obstacle() {
     let clones = Clones::new(PROJECT, &["b"]);
     clones.env.write(".gitignore", "f*\n");
     clones.env.commit_all("ignored");
@@ -210,7 +210,7 @@ fn killed_anywhere_the_next_command_brings_all_of_it() {
 
 #[cfg(debug_assertions)]
 #[test]
-fn where_somebody_changed_something_after_a_kill_they_go_back_with_the_rest() {
+fn they_are_reverted_with_the_rest_after_a_change_behind_a_kill() {
     for (point, name) in [
         ("git.bring-files", "notes.txt"),
         ("git.index-moved", "notes.txt"),

@@ -24,7 +24,7 @@ fn another_remote_than_the_one_that_is_followed_gets_the_branch_by_hand() {
 }
 
 #[test]
-fn what_a_remote_took_out_of_its_history_is_not_brought_back() {
+fn commits_that_a_remote_dropped_are_not_brought_back() {
     let clones = Clones::new(PROJECT, &["b"]);
     let first = clones.head("b");
     let first = first.trim();

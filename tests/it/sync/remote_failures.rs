@@ -10,7 +10,7 @@ use crate::support::clones::{Clones, sends_what_git_refuses, synced_project};
 use crate::support::environment::{PROJECT, TestEnvironment, eventually, executable};
 
 #[test]
-fn what_git_refuses_of_the_remote_is_no_want_of_a_network() {
+fn a_refusal_by_git_is_not_reported_as_a_missing_network() {
     let clones = Clones::new(PROJECT, &["b"]);
     sends_what_git_refuses(&clones, "b");
     assert_snapshot!(clones.sync(".").code(1).stderr, @"
@@ -257,7 +257,7 @@ fn a_lock_here_is_no_want_of_a_network() {
 }
 
 #[test]
-fn what_stands_where_the_remotes_branch_is_remembered_is_told() {
+fn an_obstacle_at_the_tracking_branch_is_reported() {
     let clones = Clones::new(PROJECT, &["b"]);
     clones.env.new_task(&["Add login"]);
     clones.does(".", &["sync"]);

@@ -33,7 +33,7 @@ const KEPT: [(&str, Option<&str>); 19] = [
 ];
 
 #[test]
-fn what_the_engine_keeps_is_not_taken_from_a_hand_made_file() {
+fn engine_fields_of_a_hand_made_file_are_not_adopted() {
     let env = TestEnvironment::new();
     let mut refused = Vec::new();
     for (number, (kept, fields)) in KEPT.into_iter().enumerate() {
@@ -109,7 +109,7 @@ fn what_the_engine_keeps_is_not_taken_from_a_hand_made_file() {
 }
 
 #[test]
-fn what_is_to_be_taken_out_of_a_copy_is_named_in_whole() {
+fn all_fields_to_remove_from_a_copy_are_named() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login", "--context", "ticket=7"]);
     let _ = env.complete(&id, "agent-7");
@@ -301,7 +301,7 @@ fn until_it_is_taken_up_a_file_is_whoevers_edits_it() {
 }
 
 #[test]
-fn what_an_earlier_build_took_up_with_the_file_is_no_fault() {
+fn fields_adopted_by_an_earlier_build_are_not_a_fault() {
     let env = TestEnvironment::new();
     let kept =
         ["routing: {agent: agent-7}", "context: {plan: {a: 1}}", "blockers: [waiting for Bob]"];
@@ -359,7 +359,7 @@ fn told(env: &TestEnvironment) -> Vec<String> {
 }
 
 #[test]
-fn what_is_staged_as_it_stands_is_taken_up() {
+fn a_staged_file_without_further_edits_is_adopted() {
     let env = TestEnvironment::new();
     for (id, door) in [
         ("AOF-one", &["watch", "--once"][..]),
@@ -388,7 +388,7 @@ fn what_is_staged_as_it_stands_is_taken_up() {
 }
 
 #[test]
-fn what_is_staged_otherwise_than_it_stands_waits_and_is_named() {
+fn a_staged_file_with_further_edits_waits_and_is_named() {
     let env = TestEnvironment::new();
     let path = env.hand_made("AOF-hand", "Add login");
     env.git(&["add", &path]);

@@ -20,7 +20,7 @@ fn last_gate(env: &TestEnvironment) -> (String, String) {
 }
 
 #[test]
-fn what_a_person_has_at_its_place_in_the_archive_stays_theirs() {
+fn a_person_s_file_at_the_archive_path_stays() {
     let env = TestEnvironment::new();
     let (id, place) = last_gate(&env);
     env.write(&place, "My notes\n");
@@ -39,7 +39,7 @@ fn what_a_person_has_at_its_place_in_the_archive_stays_theirs() {
 }
 
 #[test]
-fn what_a_person_has_at_the_place_of_a_companion_stays_theirs() {
+fn a_person_s_file_at_a_companion_s_path_stays() {
     for theirs in ["My notes\n", "the log\n"] {
         let env = TestEnvironment::new();
         let (id, place) = last_gate(&env);
@@ -59,7 +59,7 @@ fn what_a_person_has_at_the_place_of_a_companion_stays_theirs() {
 }
 
 #[test]
-fn what_git_ignores_and_what_is_too_large_stays() {
+fn ignored_and_large_companions_stay() {
     let env = TestEnvironment::new();
     let (id, place) = last_gate(&env);
     env.write(".gitignore", "*.log\n");
@@ -88,7 +88,7 @@ fn what_git_ignores_and_what_is_too_large_stays() {
 }
 
 #[test]
-fn what_stayed_is_named_until_somebody_moves_it() {
+fn a_companion_that_stayed_is_named_until_it_is_moved() {
     let env = TestEnvironment::new();
     let _ = env.aof(&["doctor", "--fix"]).success();
     let (id, place) = last_gate(&env);
@@ -151,7 +151,7 @@ fn a_list_does_not_ask_the_archive_whose_companion_that_is() {
 }
 
 #[test]
-fn what_stayed_when_a_task_was_moved_by_hand_is_its_companion() {
+fn a_file_left_by_a_manual_move_is_a_companion() {
     for is_committed in [true, false] {
         let env = TestEnvironment::new();
         let _ = env.aof(&["doctor", "--fix"]);
@@ -207,7 +207,7 @@ fn what_stayed_when_a_task_was_moved_by_hand_is_its_companion() {
 }
 
 #[test]
-fn what_git_encrypts_or_stores_elsewhere_stays_as_git_has_it() {
+fn encrypted_and_lfs_companions_stay_as_git_has_them() {
     // By where it stands, by where it would go, and where only git can read its index.
     let cases = [
         (".gitattributes", "*.log filter=up\n", None),
@@ -280,7 +280,7 @@ fn attributes_that_change_nothing_keep_nothing_back() {
 }
 
 #[test]
-fn what_can_be_run_can_be_run_there() {
+fn an_executable_companion_stays_executable() {
     let env = TestEnvironment::new();
     let (id, place) = last_gate(&env);
     // One is committed, one is not; nor can another be run.
@@ -308,7 +308,7 @@ fn what_can_be_run_can_be_run_there() {
 }
 
 #[test]
-fn where_git_takes_no_heed_of_modes_the_committed_one_counts() {
+fn without_file_modes_the_committed_mode_counts() {
     let env = TestEnvironment::new();
     let (id, place) = last_gate(&env);
     let here = format!("tasks/{id}.check.sh");
@@ -349,7 +349,7 @@ fn a_companion_whose_name_ends_as_that_of_a_task_is_none() {
 
 #[cfg(debug_assertions)]
 #[test]
-fn what_cannot_be_cleared_away_behind_a_commit_is_no_failure_of_the_act() {
+fn a_failed_cleanup_after_the_commit_fails_no_act() {
     let env = TestEnvironment::new();
     let (id, place) = last_gate(&env);
     let pipe = env.path("../pipe");
@@ -380,7 +380,7 @@ fn what_cannot_be_cleared_away_behind_a_commit_is_no_failure_of_the_act() {
 }
 
 #[test]
-fn what_could_not_be_cleared_away_is_found_by_the_doctor() {
+fn the_doctor_finds_a_failed_cleanup() {
     let env = TestEnvironment::new();
     let (id, place) = last_gate(&env);
     let mut command =
@@ -409,7 +409,7 @@ fn what_could_not_be_cleared_away_is_found_by_the_doctor() {
 }
 
 #[test]
-fn what_a_person_wrote_beside_a_task_is_committed_as_theirs_before_the_task_ends() {
+fn a_person_s_companion_is_committed_as_theirs_before_the_task_ends() {
     for staged in [false, true] {
         let env = TestEnvironment::new();
         let (id, place) = last_gate(&env);
@@ -509,7 +509,7 @@ fn the_watcher_takes_no_companion_that_stayed_for_a_task() {
 }
 
 #[test]
-fn what_is_no_file_hides_no_finished_task() {
+fn a_folder_hides_no_finished_task() {
     let env = TestEnvironment::new();
     let (id, place) = last_gate(&env);
     let _ = env.say(&id, "agent-3", "complete", &[]).success();

@@ -486,7 +486,7 @@ fn values_are_handed_on() {
 }
 
 #[test]
-fn what_belongs_to_a_task_goes_to_the_archive_with_it() {
+fn companions_go_to_the_archive_with_their_task() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     env.write(&format!("tasks/{id}.tests.yaml"), "tests: []\n");
@@ -589,7 +589,7 @@ fn a_gate_that_nobody_staffs_blocks_and_says_so() {
 }
 
 #[test]
-fn what_is_sent_back_again_and_again_is_stopped() {
+fn a_task_sent_back_repeatedly_is_stopped() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     for _ in 0..5 {

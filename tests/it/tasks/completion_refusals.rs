@@ -402,7 +402,7 @@ fn a_gate_for_people_is_closed_to_programs() {
 }
 
 #[test]
-fn what_is_not_there_is_not_found() {
+fn a_missing_task_is_not_found() {
     let env = TestEnvironment::new();
     at_review(&env, "AOF-abc");
     assert_snapshot!(env.say("AOF-abd", "agent-3", "complete", &[]), @"

@@ -149,7 +149,7 @@ fn many_tasks_are_made_at_once_and_each_has_its_commit() {
 }
 
 #[test]
-fn what_is_no_task_is_refused_whole() {
+fn an_invalid_task_is_refused_whole() {
     let env = TestEnvironment::new();
     assert_snapshot!(env.aof(&["task", "new", "  "]), @"
     exit 4

@@ -343,7 +343,7 @@ fn a_task_waits_with_the_reason_while_what_it_depends_on_is_lost() {
 }
 
 #[test]
-fn what_an_agent_says_of_a_dependency_is_its_own_affair() {
+fn an_agent_s_note_on_a_dependency_changes_nothing() {
     let env = with_hand_out("ask", ORG);
     let base = env.new_task(&["Base"]);
     let top = env.new_task(&["Top", "--depends", &base]);
@@ -398,7 +398,7 @@ fn a_priority_that_is_none_is_refused() {
 }
 
 #[test]
-fn what_is_written_of_handing_out_is_checked() {
+fn settings_of_handing_out_are_checked() {
     let env = TestEnvironment::with_rules(PROJECT, ORG);
     env.write("project.yaml", format!("handOut: fairly\n{PROJECT}"));
     env.write("org.yaml", "roles:\n  backend: {agents: [human-ada], handOut: round-robin}\n  architect: {agents: [agent-3]}\nagents:\n  human-ada:\n  agent-3: {maxTasks: many}\n");
@@ -437,7 +437,7 @@ fn what_is_written_of_handing_out_is_checked() {
 }
 
 #[test]
-fn what_was_handed_out_meanwhile_makes_no_repeated_word_count() {
+fn an_assignment_meanwhile_lets_no_repeated_completion_count() {
     let env = TestEnvironment::with_rules(
         "handOut: round-robin\nworkflow:\n  gates: [{id: work, role: crew}, {id: review, role: crew}]\n",
         "roles:\n  crew: {agents: [a-1]}\n",

@@ -208,7 +208,7 @@ fn a_file_of_fifty_megabytes_is_not_read() {
 }
 
 #[test]
-fn what_is_no_file_is_no_task() {
+fn a_folder_is_not_a_task() {
     let env = TestEnvironment::new();
     let other = env.new_task(&["Tidy up"]);
     let outside = env.home().join("secret.md");

@@ -184,7 +184,7 @@ fn line_ends_and_the_mark_at_the_beginning_stay() {
 }
 
 #[test]
-fn what_follows_the_frontmatter_is_kept_to_the_byte() {
+fn text_after_the_frontmatter_is_kept_to_the_byte() {
     for body in [
         "",
         "\n",

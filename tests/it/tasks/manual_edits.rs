@@ -41,7 +41,7 @@ fn an_edit_by_hand_is_committed_first_and_as_theirs() {
 }
 
 #[test]
-fn what_is_staged_modified_or_untracked_stays_so() {
+fn staged_modified_and_untracked_files_stay_so() {
     let env = TestEnvironment::new();
     for name in ["staged.txt", "modified.txt", "both.txt", "deleted.txt", "renamed.txt"] {
         env.write(name, format!("{name}\n"));
@@ -399,7 +399,7 @@ fn a_claim_by_hand_for_somebody_who_never_was_in_the_role_is_released() {
 }
 
 #[test]
-fn who_leaves_a_role_keeps_what_they_have() {
+fn an_agent_that_leaves_a_role_keeps_its_tasks() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     let _ = env.aof(&["task", "next", "--agent", "agent-7"]).success();

@@ -162,7 +162,7 @@ fn an_active_task_in_the_archive_is_told_of_and_comes_back() {
 }
 
 #[test]
-fn what_is_done_with_an_active_task_in_the_archive_brings_it_back() {
+fn an_act_on_an_active_task_in_the_archive_brings_it_back() {
     for is_committed in [true, false] {
         let env = TestEnvironment::new();
         let id = env.new_task(&["Add login"]);

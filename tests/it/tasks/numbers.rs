@@ -173,7 +173,7 @@ fn a_completion_keeps_its_texts_and_counts_with_its_numbers_in_each_of_its_synta
 
 /// An order or an account has more digits than a number: none is lost, whatever door it comes through.
 #[test]
-fn what_has_more_digits_than_a_number_keeps_them_through_every_door() {
+fn a_value_with_many_digits_keeps_them_through_every_door() {
     let gates = "
     - {id: same, role: backend, when: \"metadata.order === '123456789012345678901'\"}
     - {id: dear, role: backend, when: metadata.order > 5}
@@ -251,7 +251,7 @@ fn in_json(text: &str) -> String {
 }
 
 #[test]
-fn what_is_typed_as_a_value_is_a_number_only_where_it_comes_back() {
+fn a_typed_value_is_a_number_only_if_it_prints_the_same() {
     let env = TestEnvironment::new();
     let long = "12345678901234567890123";
     let values = [

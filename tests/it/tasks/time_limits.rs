@@ -141,7 +141,7 @@ fn a_visit_that_takes_too_long_goes_to_whoever_steps_in_and_can_be_completed_the
 }
 
 #[test]
-fn where_nobody_steps_in_a_visit_is_marked_once_and_goes_on() {
+fn an_overdue_visit_without_a_stand_in_is_marked_once_and_goes_on() {
     let env = environment();
     let id = env.new_task(&["Add login"]);
     env.pass_minutes(180);
@@ -603,7 +603,7 @@ fn a_branch_that_takes_too_long_escalates_alone() {
 }
 
 #[test]
-fn what_is_said_within_a_second_is_not_lost() {
+fn completions_within_a_second_are_not_lost() {
     let env = environment();
     let id = env.new_task(&["Add login"]);
     let mut next = env.aof_command(&["task", "next", "--agent", "agent-7"]);
@@ -744,7 +744,7 @@ const ACTS: &[(&str, &str, u32, &[&[&str]])] = &[
 
 #[test]
 #[cfg(debug_assertions)]
-fn what_is_killed_anywhere_is_finished_in_its_own_words_or_not_begun() {
+fn a_killed_step_is_finished_in_its_own_words_or_not_begun() {
     let mut findings = Vec::new();
     for (name, trailer, minutes, commands) in ACTS {
         let ready = environment();

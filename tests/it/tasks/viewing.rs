@@ -99,7 +99,7 @@ fn while_git_is_busy_reading_goes_on() {
 }
 
 #[test]
-fn what_agents_wrote_cannot_speak_to_the_terminal() {
+fn text_of_agents_cannot_control_the_terminal() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["\u{1b}[31mAdd\u{7} login\u{202e}", "--tag", "\u{1b}[32mtag\u{202e}"]);
     let _ = env
@@ -179,7 +179,7 @@ fn a_frozen_task_is_shown_as_frozen_with_the_way_back() {
 }
 
 #[test]
-fn what_is_said_of_an_unreadable_file_can_be_done() {
+fn advice_on_an_unreadable_file_works() {
     let env = TestEnvironment::new();
     let fix = |env: &TestEnvironment| {
         let status = env.aof(&["--json", "status"]).success().json();
@@ -211,7 +211,7 @@ fn a_readme_among_the_tasks_is_no_broken_task() {
 }
 
 #[test]
-fn who_wrote_an_edit_need_not_be_known_to_look_at_it() {
+fn an_edit_is_examined_without_its_author() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     env.edit(&env.task_path(&id), "title: Add login", "title: Add a login");
@@ -225,7 +225,7 @@ fn who_wrote_an_edit_need_not_be_known_to_look_at_it() {
 }
 
 #[test]
-fn what_people_say_is_in_the_next_brief_once() {
+fn a_comment_is_in_the_next_brief_once() {
     let env = TestEnvironment::with_rules(
         "workflow: {gates: [{id: implement, role: backend}, {id: review, role: architect, canReject: true}]}\n",
         "roles: {backend: {agents: [agent-7]}, architect: {agents: [human-ada]}}\n\

@@ -64,7 +64,7 @@ fn a_history_that_the_engine_made_is_as_the_rules_allow() {
 }
 
 #[test]
-fn what_was_changed_behind_its_back_is_named() {
+fn a_change_past_the_engine_is_named() {
     let (env, id) = scene();
     amend(&env, &id, "No test covers it", "All is well");
     assert_snapshot!(nameless(&env.aof(&["verify"]).code(1)), @r#"
@@ -121,7 +121,7 @@ fn of_many_that_one_commit_takes_away_each_is_looked_for() {
 }
 
 #[test]
-fn what_a_commit_says_of_itself_has_to_be_true() {
+fn trailers_of_a_commit_must_be_true() {
     let (env, _) = scene();
     let message = env.git(&["log", "-1", "--format=%B"]);
     let when = env.git(&["log", "-1", "--format=%aI"]);
@@ -159,7 +159,7 @@ fn what_a_commit_says_of_itself_has_to_be_true() {
 }
 
 #[test]
-fn what_is_committed_beside_a_step_is_found_whatever_it_is_called_and_wherever_it_is() {
+fn a_file_committed_beside_a_step_is_found_by_any_name_at_any_place() {
     let beside = |do_so: &dyn Fn(&TestEnvironment)| {
         let (env, _) = scene();
         do_so(&env);
@@ -216,7 +216,7 @@ fn what_is_committed_beside_a_step_is_found_whatever_it_is_called_and_wherever_i
 }
 
 #[test]
-fn what_is_amended_into_a_comment_or_an_edit_is_found_too() {
+fn a_change_amended_into_a_comment_or_an_edit_is_found_too() {
     let acts: [fn(&TestEnvironment, &str); 3] = [
         |env, id| drop(env.aof(&["task", "comment", id, "-m", "hi"]).success()),
         |env, id| drop(env.aof(&["task", "edit", id, "--title", "Another one"]).success()),
@@ -240,7 +240,7 @@ fn what_is_amended_into_a_comment_or_an_edit_is_found_too() {
 }
 
 #[test]
-fn what_people_commit_outside_of_the_project_is_not_read() {
+fn commits_outside_of_the_project_are_not_read() {
     let mut env = TestEnvironment::without_rules();
     env.write("others/a.c", "1\n");
     env.git(&["add", "others"]);

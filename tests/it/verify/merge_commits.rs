@@ -19,7 +19,7 @@ fn half_merged(env: &TestEnvironment, branch: &str) -> Output {
 }
 
 #[test]
-fn what_was_superseded_once_is_not_missed_at_the_next_merge() {
+fn a_superseded_step_is_not_missed_at_the_next_merge() {
     let (env, id) = scene();
     let other = env.new_task(&["Another"]);
     aside(&env, "side", || {
@@ -87,7 +87,7 @@ fn a_merge_has_no_rules_of_its_own() {
 }
 
 #[test]
-fn where_lines_repeat_the_merge_is_as_git_makes_it() {
+fn a_merge_of_repeated_lines_equals_git_s() {
     let (env, _) = scene();
     let with = |words: &str| {
         let lines: Vec<_> = words.chars().map(|c| format!("# {c}\n")).collect();
@@ -137,7 +137,7 @@ fn a_merge_that_leaves_out_a_change_of_the_rules_says_so_truly() {
 }
 
 #[test]
-fn where_two_sides_parted_and_it_is_not_here_nothing_is_said_of_their_merge() {
+fn a_merge_without_its_base_is_not_judged() {
     let (env, id) = scene();
     aside(&env, "side", || {
         let _ = env.say(&id, "agent-8", "complete", &[]).success();
@@ -174,7 +174,7 @@ fn rules_that_both_sides_changed_are_settled_by_a_person_from_what_they_say() {
 }
 
 #[test]
-fn what_comes_in_by_a_merge_is_signed_as_the_branch_wants_it() {
+fn merged_steps_are_signed_as_the_branch_demands() {
     let (env, id) = scene();
     let signer = Signer::new(7);
     aside(&env, "side", || {

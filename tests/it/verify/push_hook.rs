@@ -210,7 +210,7 @@ fn every_project_of_a_repository_is_judged_in_its_folder() {
 }
 
 #[test]
-fn what_was_shared_first_cannot_be_superseded_by_a_push() {
+fn a_push_cannot_supersede_steps_that_were_shared_first() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     let server = server(&env);
@@ -272,7 +272,7 @@ fn nothing_but_tasks_and_rules_is_read() {
 }
 
 #[test]
-fn what_is_not_a_push_is_said_to_be_none() {
+fn a_command_without_a_push_says_so() {
     let (env, _, server) = scene();
     let there = server.to_string_lossy();
     let none = env.aof_reading(&["-C", &there, "verify", "--stdin"], b"");

@@ -289,7 +289,7 @@ fn an_agent_signs_what_a_call_was_refused_for() {
 }
 
 #[test]
-fn what_cannot_be_signed_is_told() {
+fn an_unsignable_completion_is_reported() {
     let (env, id) = scene(&Signer::new(1).public());
     env.write(
         "no-id.yaml",
@@ -375,7 +375,7 @@ fn verify_finds_what_is_not_signed_as_it_should_be() {
 }
 
 #[test]
-fn what_was_signed_under_other_rules_is_not_said_under_these() {
+fn a_signature_under_other_rules_does_not_count_under_these() {
     let (env, id) = scene(&Signer::new(1).public());
     env.git(&["checkout", "-q", "-b", "side"]);
     approved(&env, &id);
@@ -441,7 +441,7 @@ fn keys_count_as_the_commit_before_has_them() {
 }
 
 #[test]
-fn what_a_crash_left_is_committed_only_if_it_is_signed() {
+fn a_crashed_step_is_committed_only_if_it_is_signed() {
     let (env, id) = scene(&Signer::new(1).public());
     approved(&env, &id);
     // The file of a command that was killed before its commit.

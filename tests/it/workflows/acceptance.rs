@@ -470,7 +470,7 @@ fn an_entry_without_its_checks_is_a_forgery() {
 }
 
 #[test]
-fn what_an_agent_makes_of_its_tests_does_not_count() {
+fn an_agent_s_own_tests_do_not_count() {
     let (env, id) = checking();
     let path = env.task_path(&id);
     let easy = env.read(&path).replace("[test, -f, built]", "['true']");

@@ -7,7 +7,7 @@ use crate::support::environment::TestEnvironment;
 use crate::workflows::forks::{FORKED, PEOPLE, at_fork, environment};
 
 #[test]
-fn who_means_no_branch_or_one_that_is_not_there_is_told_which_there_are() {
+fn a_missing_or_unknown_branch_is_refused_with_the_list() {
     let env = environment();
     let id = env.new_task(&["Add login", "--tag", "no-docs"]);
     let _ = env.complete(&id, "agent-7").success();
@@ -182,7 +182,7 @@ fn of_two_dropped_files_the_one_without_a_branch_means_the_other_branch() {
 }
 
 #[test]
-fn what_is_refused_at_a_branch_names_the_branch_as_its_brief_does() {
+fn a_refusal_at_a_branch_names_the_branch_as_its_brief_does() {
     let env = TestEnvironment::with_rules(
         "workflow:\n  gates:\n    - {id: write, role: writer}\n    - id: checks\n      type: fork\n      branches:\n        - {id: docs, role: writer, canReject: \
          true}\n        - {id: looks, role: tester}\n",

@@ -312,7 +312,7 @@ fn branches_are_taken_briefed_completed_and_recorded_each_on_its_own() {
 }
 
 #[test]
-fn what_all_want_comes_back_once() {
+fn a_demand_of_all_comes_back_once() {
     let env = environment();
     let id = at_fork(&env);
     let _ = env

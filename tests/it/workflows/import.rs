@@ -136,7 +136,7 @@ const FIXTURES: [(&str, &str); 6] = [
 ];
 
 #[test]
-fn what_every_system_writes_is_valid_with_the_roles_that_are_told() {
+fn imports_of_every_system_are_valid_with_the_named_roles() {
     for (file, text) in FIXTURES {
         let env =
             TestEnvironment::with_rules("project: {name: Import}\ndefaultWorkflow: usual\n", "");
@@ -376,7 +376,7 @@ fn a_rehearsal_prints_the_file_and_needs_no_project() {
 }
 
 #[test]
-fn what_would_send_tasks_another_way_is_refused() {
+fn a_change_that_routes_tasks_differently_is_refused() {
     let env = kitchen();
     let jumping = "id: stories\nsteps:\n  - id: one\n    agent: coder\n    type: dance\n    expects: 'STATUS: done'\n    goto: two\n    colour: red\n";
     env.write("stories.yml", jumping);

@@ -444,7 +444,7 @@ fn prompts(env: &TestEnvironment, line: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_stands_inside_a_value_is_no_line_of_the_reply() {
+fn a_line_inside_a_value_is_not_a_line_of_the_reply() {
     let steps = "\
 id: pr
 steps:
@@ -671,7 +671,7 @@ graph:
 }
 
 #[test]
-fn what_a_step_is_told_under_a_heading_is_not_what_it_hands_on() {
+fn text_given_to_a_step_under_a_heading_is_not_its_output() {
     let env = project();
     env.write(
         "loop.yml",
@@ -720,7 +720,7 @@ fn keys_that_ask_for_a_person_are_not_dropped() {
 }
 
 #[test]
-fn what_a_step_passes_on_comes_from_it() {
+fn outputs_of_a_step_come_from_that_step() {
     let env = project();
     env.write(
         "taste.yml",

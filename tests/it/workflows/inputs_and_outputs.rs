@@ -288,7 +288,7 @@ fn a_verdict_in_a_text_decides_and_silence_sends_back() {
 }
 
 #[test]
-fn what_is_wrong_with_a_text_is_shown_where_it_stands() {
+fn a_fault_of_a_text_is_shown_at_its_place() {
     let env = environment();
     env.edit("project.yaml", "branch {{branch}}", "branch {{brunch}} {{#if x}}");
     env.edit("project.yaml", "Settle: {{comments}}", "Settle: {{coments}}");
@@ -526,7 +526,7 @@ workflow:
 }
 
 #[test]
-fn what_any_form_of_the_outputs_welcomes_passes_with_a_block() {
+fn an_output_of_any_allowed_form_passes_with_a_block() {
     let strict = "{properties: {$status: {const: approved}, branch: {type: string}}, additionalProperties: false}";
     let open = "{properties: {$status: {const: needs_fixes}}, additionalProperties: true}";
     for forms in [[strict, open], [open, strict]] {

@@ -551,7 +551,7 @@ fn a_task_at_a_gate_that_decides_by_itself_now_goes_on_with_whatever_is_done_nex
 }
 
 #[test]
-fn what_a_gate_decided_by_itself_and_git_took_back_is_decided_again() {
+fn an_automatic_decision_that_git_took_back_is_made_again() {
     let env = environment();
     let id = env.new_task(&["Add login"]);
     let _ = env.say(&id, "agent-p", "complete", &["--output", "days=9"]).success();

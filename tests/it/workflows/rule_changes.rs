@@ -207,7 +207,7 @@ fn every_way_to_touch_a_task_has_it_follow_the_rules_first() {
 }
 
 #[test]
-fn what_was_said_at_a_gate_that_is_gone_is_a_conflict() {
+fn a_completion_at_a_removed_gate_is_a_conflict() {
     let env = environment();
     let id = task_past(&env, 2);
     change(&env, "project.yaml", REVIEW, "");
@@ -471,7 +471,7 @@ fn a_watcher_that_runs_moves_tasks_when_new_rules_are_committed() {
 }
 
 #[test]
-fn who_has_what_to_do_is_shown_by_role_and_by_agent() {
+fn work_is_shown_by_role_and_by_agent() {
     let env = environment();
     let _ = (task_past(&env, 2), task_past(&env, 0));
     let _ = env.aof(&["task", "next", "--agent", "agent-7"]).success();
@@ -517,7 +517,7 @@ fn who_has_what_to_do_is_shown_by_role_and_by_agent() {
 }
 
 #[test]
-fn what_other_rules_would_do_is_told_before_they_are_committed() {
+fn effects_of_new_rules_are_shown_before_their_commit() {
     let env = environment();
     let _ = [0, 1, 2, 3].map(|gates| task_past(&env, gates));
     let _ = env.aof(&["task", "next", "--agent", "agent-7", "--role", "backend"]).success();

@@ -86,7 +86,7 @@ fn a_hard_review_is_answered_by_a_detour_and_looked_at_again() {
 }
 
 #[test]
-fn who_settles_a_review_is_told_what_not_to_do() {
+fn a_brief_for_a_decision_names_its_limits() {
     let mut env = TestEnvironment::without_repository();
     let _ = env.aof(&["init", "garden", "--template", "reviewed"]).success();
     env.enter("garden");
@@ -220,7 +220,7 @@ fn a_workflow_is_begun_in_a_file_and_a_commit_of_its_own() {
 }
 
 #[test]
-fn what_org_yaml_lacks_is_said_and_nothing_invalid_is_committed() {
+fn gaps_of_org_yaml_are_named_and_nothing_invalid_is_committed() {
     let env = TestEnvironment::with_rules(
         "workflow: {gates: [{id: work, role: developer}]}\n",
         "roles:\n  developer: {agents: [agent-1]}\nagents: {agent-1: {}, human-ada: {email: ada@example.org}}\n",
@@ -370,7 +370,7 @@ fn a_beginning_that_was_killed_is_no_half_a_workflow() {
 }
 
 #[test]
-fn what_a_clone_is_told_beside_the_commit_is_said() {
+fn settings_that_a_clone_needs_beside_the_commit_are_named() {
     let env = TestEnvironment::without_rules();
     let help = env.aof(&["init", "--help"]).success().stdout;
     assert!(help.contains("pre-merge-commit") && help.contains("aof init --remove"), "{help}");
@@ -429,7 +429,7 @@ fn in_a_linked_worktree_what_is_set_up_is_named_where_it_is() {
 }
 
 #[test]
-fn what_somebody_is_at_in_the_attributes_is_left_alone_and_that_is_said() {
+fn attributes_under_edit_are_left_alone_and_named() {
     let env = TestEnvironment::without_rules();
     env.write(".gitattributes", "*.png binary\n");
     env.commit_all("attributes");

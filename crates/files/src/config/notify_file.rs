@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_tell_nobody_is_refused_with_its_place() {
+    fn a_notice_without_a_recipient_is_refused_with_its_place() {
         for (text, fault) in [
             (
                 "notify: [{on: [gate_rejected], command: [a]}]",

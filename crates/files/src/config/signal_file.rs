@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_could_never_be_found_is_refused() {
+    fn a_signal_that_cannot_occur_is_refused() {
         let told: Vec<String> = [
             "[gate]",
             "promise",

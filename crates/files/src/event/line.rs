@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_event_is_none() {
+    fn an_invalid_line_is_not_an_event() {
         const AT: &str = "\"timestamp\":\"2026-02-16T15:00:00Z\"";
         for text in [
             "",

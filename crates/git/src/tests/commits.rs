@@ -357,7 +357,7 @@ impl Way {
 }
 
 #[test]
-fn what_is_kept_out_goes_back_whoever_wrote_down_that_it_comes() {
+fn withheld_files_are_reverted_by_any_record() {
     let files = [(".aof/inbox/evil.yaml", "evil\n"), ("src/x.txt", "theirs\n")];
     for placed in [0, 1, 2] {
         let way = Way::to(&files);
@@ -410,7 +410,7 @@ fn why_all_goes_back_is_told() {
 }
 
 #[test]
-fn what_head_has_is_found_whatever_the_folders_are_called() {
+fn entries_of_head_are_found_under_any_folder_name() {
     let files: Vec<(String, String)> = ["a", "a/b", "a.b", "deep/er/a"]
         .iter()
         .flat_map(|folder| {

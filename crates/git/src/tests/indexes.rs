@@ -82,7 +82,7 @@ fn sparse() {
 }
 
 #[test]
-fn what_is_staged_is_read_alike_in_every_layout() {
+fn staged_entries_read_alike_in_every_layout() {
     let mut told = Vec::new();
     for layout in [
         &["update-index", "--no-split-index"][..],
@@ -336,7 +336,7 @@ fn busy_person(test: &TestRepository) {
 }
 
 #[test]
-fn what_a_person_does_is_left_alone() {
+fn changes_of_a_person_are_left_alone() {
     let test = TestRepository::with_tasks();
     let repository = test.open();
     busy_person(&test);

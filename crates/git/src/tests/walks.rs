@@ -312,7 +312,7 @@ fn asked(
 }
 
 #[test]
-fn what_is_damaged_in_the_middle_ends_every_walk_with_its_name() {
+fn a_damaged_commit_ends_every_walk_with_its_name() {
     let test = TestRepository::empty();
     let commits = five(&test);
     let file = file_of(&test, commits[2]);
@@ -539,7 +539,7 @@ fn changes_are_what_git_says() {
 }
 
 #[test]
-fn what_came_to_a_branch_is_known_as_far_as_history_goes() {
+fn commits_of_a_branch_are_known_as_far_as_history_goes() {
     let env = TestRepository::with_tasks();
     let repository = env.open();
     let next = |text: &str| {

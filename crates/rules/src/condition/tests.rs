@@ -329,7 +329,7 @@ fn unknown_names_are_found_when_compiled() {
 }
 
 #[test]
-fn what_is_no_expression_is_a_syntax_fault() {
+fn an_invalid_expression_is_a_syntax_fault() {
     for source in [
         "",
         "  ",

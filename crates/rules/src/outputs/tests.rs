@@ -260,7 +260,7 @@ fn texts_become_what_is_wanted() {
 }
 
 #[test]
-fn what_is_asked_for_as_a_number_is_one() {
+fn a_requested_number_is_a_number() {
     let asked = shape(
         "{properties: {n: {type: number, maximum: 100}, i: {type: integer}, t: {type: string}, any: {}, e: {enum: [0.50, 2]}, \
          l: {type: array, items: {type: number}}, o: {anyOf: [{properties: {n: {type: number}}}, {type: 'null'}]}, \
@@ -343,7 +343,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_wrong_a_thousand_times_is_told_a_hundred_times() {
+fn a_thousand_faults_are_reported_a_hundred_times() {
     let list = shape("{properties: {items: {type: array, items: {type: integer}}}}");
     let many: Vec<&str> = vec!["x"; 5_000];
     let problems = judge(&list, json!({ "items": many }).as_object().unwrap());

@@ -37,7 +37,7 @@ fn names_stand_for_values() {
 }
 
 #[test]
-fn what_is_missing_is_said_once() {
+fn a_missing_value_is_reported_once() {
     let rendered = filled("{{a}} {{ b }} {{a}}", &json!({"b": 1}));
     assert_eq!(rendered.text, "[missing: a] 1 [missing: a]");
     assert_eq!(rendered.missing, ["a"]);
@@ -68,7 +68,7 @@ fn references_tell_their_places() {
 }
 
 #[test]
-fn what_is_no_hole_is_refused_by_name() {
+fn an_unknown_placeholder_is_refused_by_name() {
     let told: Vec<String> = [
         "a {{branch",
         "{{{branch}}",

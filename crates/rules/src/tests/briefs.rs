@@ -169,7 +169,7 @@ fn texts_are_filled_with_what_was_handed_on() {
 }
 
 #[test]
-fn what_is_missing_is_shown_and_said() {
+fn a_missing_value_is_shown_and_reported() {
     let rules = made(WORKFLOW).unwrap();
     let task = begun(&rules, &json!({"repo": null}));
     let task = tell(&rules, &task, "agent-3", "complete", &json!({"plan_file": "p.md"}));
@@ -375,7 +375,7 @@ fn a_fork_speaks_with_one_voice() {
 }
 
 #[test]
-fn what_one_branch_says_takes_nothing_from_the_briefs_of_the_others() {
+fn a_completion_of_one_branch_leaves_the_other_briefs_whole() {
     let rules = made(FORKED).unwrap();
     let mut task = tell(&rules, &opened(&rules, &[]), "agent-7", "complete", &json!({}));
     task = tell(&rules, &task, "agent-5", "complete", &json!({}));

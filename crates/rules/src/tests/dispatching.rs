@@ -241,7 +241,7 @@ proptest! {
     }
 
     #[test]
-    fn where_nothing_binds_all_have_the_same(agents in 1..8_usize, tasks in 0..60_usize, turns in any::<bool>()) {
+    fn without_a_limit_all_agents_have_the_same(agents in 1..8_usize, tasks in 0..60_usize, turns in any::<bool>()) {
         let names: Vec<String> = (0..agents).map(|number| format!("a{number}")).collect();
         let agents: Vec<(&str, Option<u32>)> = names.iter().map(|name| (name.as_str(), Some(100))).collect();
         let rules = rules_of(if turns { HandOut::RoundRobin } else { HandOut::LeastLoaded }, &agents);

@@ -91,7 +91,7 @@ fn before_means_on_the_way_that_led_forward() {
 }
 
 #[test]
-fn what_stood_in_the_way_still_does_after_a_move() {
+fn an_obstacle_remains_after_a_move() {
     let old = rules(line(&["a", "b"]));
     let after = rules(line(&["a"]));
     let blocked = say(&old, &walked(&old, 1), "agent-7", "blocked").unwrap().task;

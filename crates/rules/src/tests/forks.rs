@@ -76,7 +76,7 @@ fn a_fork_opens_its_branches_and_keeps_its_number_until_they_have_joined() {
 }
 
 #[test]
-fn what_the_branches_come_to() {
+fn results_of_branches_are_combined() {
     use JoinStrategy::{All, Any, Majority};
     // The outcomes at a, b and c in that order, and the task's state after them.
     let table: &[(JoinStrategy, &str, &str)] = &[
@@ -309,7 +309,7 @@ fn a_rejection_that_is_held_waits_for_a_person() {
 }
 
 #[test]
-fn what_branches_hand_on_stands_side_by_side() {
+fn outputs_of_branches_stand_side_by_side() {
     let rules = rules(forked(JoinStrategy::All));
     let mut task = at_fork(&rules);
     for (number, (branch, agent)) in AGENTS.into_iter().enumerate() {

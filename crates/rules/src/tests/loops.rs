@@ -227,7 +227,7 @@ fn a_decision_with_a_route_to_the_end_leaves_the_rounds() {
 }
 
 #[test]
-fn who_worked_in_an_earlier_round_may_judge_this_one() {
+fn a_worker_of_an_earlier_round_may_judge_this_one() {
     let people = |gate| with(gate, |duty: &mut Duty| duty.separate_from = vec![id("work")]);
     let gates = vec![gate("work", "backend"), people(gate("check", "backend"))];
     let repeat = Some(Repeat { until: "false".to_owned(), max: 3, on_exhausted: Exhausted::Block });
@@ -343,7 +343,7 @@ fn a_workflow_is_repeated_until_its_condition_holds() {
 }
 
 #[test]
-fn what_is_wrong_with_a_loop_is_found_when_it_is_loaded() {
+fn faults_of_a_loop_are_reported_at_load() {
     let codes = |flow: Workflow| -> Vec<&'static str> {
         let findings = Rules::new(project(flow), org()).unwrap_err();
         findings.iter().filter(|own| own.severity == Severity::Error).map(|own| own.code).collect()

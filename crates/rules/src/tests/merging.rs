@@ -158,7 +158,7 @@ fn forked() -> Rules {
 }
 
 #[test]
-fn what_was_said_at_a_branch_is_carried_while_that_branch_is_open() {
+fn a_completion_at_a_branch_is_carried_while_it_is_open() {
     let rules = forked();
     let base = opened(&rules, &[]);
     let ours = say_as(&rules, &base, Some("speed"), "agent-3", "speed", 20);
@@ -202,7 +202,7 @@ fn a_completion_after_the_fork_is_for_a_visit_that_is_not_open_here() {
 }
 
 #[test]
-fn what_the_rules_refuse_where_it_is_carried_is_superseded() {
+fn a_carried_step_that_the_rules_refuse_is_superseded() {
     let rules = forked();
     let base = opened(&rules, &[]);
     let ours = say_as(&rules, &base, Some("speed"), "agent-3", "speed", 20);
@@ -233,7 +233,7 @@ fn a_hand_made_task_is_whoevers_took_it_up() {
 }
 
 #[test]
-fn what_only_grows_is_never_taken_back_and_two_tasks_are_not_one() {
+fn growing_values_are_never_reduced_and_two_tasks_stay_two() {
     let rules = rules(sdlc());
     let base = opened(&rules, &[]);
     let ahead = said(&rules, &base, "agent-7", "complete");

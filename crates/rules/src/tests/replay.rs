@@ -42,7 +42,7 @@ fn every_step_is_found_again() {
 }
 
 #[test]
-fn what_the_engine_would_not_do_is_foreign() {
+fn a_step_that_the_engine_would_not_make_is_foreign() {
     let rules = rules(sdlc());
     let task = opened(&rules, &[]);
     let done = say(&rules, &task, "agent-7", "complete").unwrap().task;

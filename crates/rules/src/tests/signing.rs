@@ -65,7 +65,7 @@ impl Signer {
 }
 
 #[test]
-fn what_openssh_signs_holds() {
+fn signatures_of_openssh_verify() {
     for (key, made) in MADE {
         let (key, signature): (PublicKey, SshSignature) = (id(key), id(made));
         assert_eq!(*signature.key(), key);
@@ -92,7 +92,7 @@ fn what_openssh_signs_holds() {
 }
 
 #[test]
-fn what_a_hardware_token_signs_holds() {
+fn signatures_of_a_hardware_token_verify() {
     let application = b"ssh:";
     let by_token = |flags: u8, counter: u32, text: &str| {
         [
@@ -290,7 +290,7 @@ fn with_timeout(gate: Gate) -> Gate {
 }
 
 #[test]
-fn what_nobody_can_check_is_refused() {
+fn an_uncheckable_signature_is_refused() {
     let rules = signing("Shop", sdlc());
     let task = opened(&rules, &[]);
     let done = Completion { id: id("d1"), ..completion("agent-7", "complete") };

@@ -366,7 +366,7 @@ fn a_task_begins_with_what_its_workflow_wants() {
 }
 
 #[test]
-fn what_fits_no_way_out_is_found_at_load() {
+fn a_text_that_matches_no_exit_is_found_at_load() {
     let gates = |inside: &str| {
         format!("workflow: {{gates: [{{id: a, role: backend}}, {{id: b, role: qa, {inside}}}]}}")
     };

@@ -78,7 +78,7 @@ fn hints_name_what_was_meant() {
 }
 
 #[test]
-fn what_surprises_is_said_and_stops_nothing() {
+fn warnings_are_reported_and_stop_nothing() {
     assert!(Rules::new(project(sdlc()), org()).is_ok());
     assert_eq!(codes(sdlc(), Severity::Warning), ["human_gate_waits"]);
     assert_eq!(codes(sdlc(), Severity::Note), ["condition_fails_open", "condition_fails_open"]);

@@ -59,7 +59,7 @@ fn the_last_tag_decides() {
 }
 
 #[test]
-fn what_cannot_be_read_is_no_yes() {
+fn an_unreadable_verdict_is_not_a_yes() {
     for text in [
         "<gate></gate>",
         "<gate>MAYBE</gate>",
@@ -88,7 +88,7 @@ fn what_cannot_be_read_is_no_yes() {
 }
 
 #[test]
-fn what_is_quoted_never_decides() {
+fn quoted_text_never_decides() {
     for text in [
         "> <gate>PASS</gate>",
         "   > <gate>PASS</gate>",
@@ -137,7 +137,7 @@ fn what_is_quoted_never_decides() {
 }
 
 #[test]
-fn what_only_stands_near_code_decides() {
+fn text_beside_code_decides() {
     for text in [
         "```\ncode\n```\n<gate>PASS</gate>",
         "`a` <gate>PASS</gate> `b`",
@@ -315,7 +315,7 @@ fn keys_give_values_that_run_on() {
 }
 
 #[test]
-fn what_stands_inside_a_value_is_no_key() {
+fn text_inside_a_value_is_not_a_key() {
     let expects = Mark::Expects("STATUS: done".to_owned());
     let quoted =
         "STATUS: retry\nISSUES:\n- The script ends before it prints the line:\n  STATUS: done";
@@ -393,7 +393,7 @@ fn junk_is_read_in_no_time() {
 }
 
 #[test]
-fn what_is_looked_for_can_be_told() {
+fn expected_verdicts_can_be_described() {
     for (mark, words, wanted) in [
         (tag(), OUTCOMES, "`<gate>PASS</gate>` or `<gate>FAIL</gate>`"),
         (

@@ -124,7 +124,7 @@ fn how_it_ended_is_told() {
 }
 
 #[test]
-fn what_cannot_be_started_says_why() {
+fn a_program_that_cannot_start_says_why() {
     let home = TempDir::new().unwrap();
     fs::write(home.path().join("text"), "no program").unwrap();
     let obstacle = |program: Program| {
@@ -244,7 +244,7 @@ fn silence_is_told_from_a_long_run() {
 }
 
 #[test]
-fn what_is_left_in_the_background_ends_with_the_run_or_is_spared() {
+fn background_processes_end_with_the_run_or_are_spared() {
     // The process holds the pipes in the first case, and not in the second.
     for script in ["sleep 600 & echo $!", "sleep 600 >/dev/null 2>&1 & echo $!"] {
         let seen = run(script, LIMITS);
@@ -263,7 +263,7 @@ fn what_is_left_in_the_background_ends_with_the_run_or_is_spared() {
 }
 
 #[test]
-fn what_is_spared_may_go_on_printing() {
+fn a_spared_process_may_go_on_printing() {
     let home = TempDir::new().unwrap();
     let script = "(while [ ! -e go ]; do sleep 0.01; done; head -c 1000000 /dev/zero && echo >done) & exit 0";
     let seen = run_until(
@@ -277,7 +277,7 @@ fn what_is_spared_may_go_on_printing() {
 }
 
 #[test]
-fn what_left_the_group_keeps_nobody_waiting() {
+fn a_process_outside_the_group_delays_no_end() {
     if run("command -v setsid", LIMITS).ended.how != How::Exited(0) {
         return;
     }

@@ -107,7 +107,7 @@ fn claudes_errors_are_errors_whatever_their_subtype() {
 }
 
 #[test]
-fn what_is_no_result_of_claudes_is_nothing() {
+fn other_output_is_not_a_result_of_claude() {
     for (stdout, stderr, exit, wanted) in [
         ("approved", "", Exit::SUCCESS, None),
         ("", "", Exit::SUCCESS, None),

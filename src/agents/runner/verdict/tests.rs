@@ -128,7 +128,7 @@ fn the_first_source_that_speaks_counts() {
 }
 
 #[test]
-fn what_is_said_in_passing_is_nothing() {
+fn a_verdict_in_passing_does_not_count() {
     let gate = Gate::review();
     for said in [
         "",
@@ -170,7 +170,7 @@ fn what_is_said_in_passing_is_nothing() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_with_its_fix() {
+fn an_unreadable_verdict_is_reported_with_its_fix() {
     let gate = Gate::review();
     for (said, file, wanted) in [
         (
@@ -457,7 +457,7 @@ fn decisions_and_variants_are_answers_too() {
 }
 
 #[test]
-fn what_a_tool_hands_over_apart_counts() {
+fn a_verdict_handed_over_by_a_tool_counts() {
     let gate = Gate::review();
     let out = r#"{"type":"result","subtype":"success","result":"approved","structured_output":{"outcome":"needs_review","blockers":["x"]}}"#;
     let printed = RunOutput { stdout: out.as_bytes(), stderr: b"", exit: OK };

@@ -59,7 +59,7 @@ fn tasks_flow_from_gate_to_gate() {
 }
 
 #[test]
-fn what_was_finished_before_is_not_counted_until_it_is_reopened() {
+fn a_task_finished_before_counts_once_reopened() {
     let mut reopened = passed("review", "work");
     reopened.ended = "reopened".into();
     let mut story = done().then(lasting(0, reopened)).task();

@@ -122,7 +122,7 @@ fn hops() {
 }
 
 #[test]
-fn what_has_no_workflow_says_so() {
+fn a_file_without_a_workflow_is_reported() {
     let all: Vec<String> = [
         ("empty.yml", ""),
         ("blank.json", " \n\t\n"),

@@ -352,7 +352,7 @@ fn markers_stand_around_a_disputed_key_and_nothing_else() {
 }
 
 #[test]
-fn what_cannot_be_merged_by_meaning_is_left_to_a_person() {
+fn a_conflict_beyond_meaning_is_left_to_a_person() {
     let done = completed(OPEN, "agent-7", "one", 5, None);
     let broken = OPEN.replace("tags: [auth", "tags: [auth,,");
     for (base, ours, theirs, why) in [
@@ -510,7 +510,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_comes_of_merges_across_each_other_is_merged_or_marked(
+    fn criss_cross_merges_are_merged_or_marked(
         one in prop::collection::vec(0..14_u8, 0..4),
         two in prop::collection::vec(0..14_u8, 0..4),
         later in prop::collection::vec(0..14_u8, 0..4),

@@ -159,7 +159,7 @@ fn arguments_that_do_not_fit_are_refused_with_those_that_do() {
 }
 
 #[test]
-fn what_is_too_long_is_refused_and_the_server_goes_on() {
+fn an_overlong_argument_is_refused_and_the_server_goes_on() {
     let env = TestEnvironment::new();
     env.new_task(&["Add login"]);
     let mut worker = McpClient::of(&env, "agent-7");

@@ -7,7 +7,7 @@ use crate::support::environment::TestEnvironment;
 use crate::support::mcp_client::{Era, McpClient, WITH_BOSS, WITH_PERSON};
 
 #[test]
-fn who_acts_is_settled_when_the_server_starts() {
+fn the_server_fixes_the_agent_when_it_starts() {
     let env = TestEnvironment::with_rules(WITH_PERSON, WITH_BOSS);
     env.new_task(&["Add login"]);
     let mut by_variable = McpClient::start_with(&env, Era::New, &[], &[("AOF_AGENT", "agent-8")]);

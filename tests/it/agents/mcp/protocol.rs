@@ -7,7 +7,7 @@ use crate::support::environment::TestEnvironment;
 use crate::support::mcp_client::{Era, McpClient};
 
 #[test]
-fn what_is_said_of_the_tools_is_short_complete_and_the_same_each_time() {
+fn descriptions_of_tools_are_short_complete_and_stable() {
     let env = TestEnvironment::new();
     let mut old = McpClient::of(&env, "agent-7");
     let mut new = McpClient::start(&env, Era::New, &["--agent", "agent-7"]);
@@ -208,7 +208,7 @@ fn a_client_can_read_briefs_and_tasks_and_pick_a_prompt() {
 }
 
 #[test]
-fn what_is_no_message_is_answered_and_the_server_goes_on() {
+fn an_invalid_message_is_answered_and_the_server_goes_on() {
     let env = TestEnvironment::new();
     let mut client = McpClient::mute(&env, Era::Old, &["--agent", "agent-7"], &[]);
     let mut lines = Vec::new();

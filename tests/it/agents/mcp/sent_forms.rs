@@ -25,7 +25,7 @@ fn titles(listed: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn what_can_mean_one_thing_only_is_taken() {
+fn an_unambiguous_form_is_accepted() {
     let env = garden();
     let mut worker = McpClient::of(&env, "agent-7");
     for (arguments, count) in [
@@ -74,7 +74,7 @@ fn what_can_mean_one_thing_only_is_taken() {
 }
 
 #[test]
-fn what_can_mean_several_things_is_refused_and_the_next_call_is_right_in_all_arguments() {
+fn an_ambiguous_form_is_refused_with_a_correct_next_call() {
     let env = garden();
     let mut worker = McpClient::of(&env, "agent-7");
     for (arguments, expected, count) in [

@@ -20,7 +20,7 @@ agents:
 ";
 
 #[test]
-fn what_is_written_of_runs_is_checked() {
+fn settings_of_runs_are_checked() {
     let env = TestEnvironment::with_rules(PROJECT, ORG);
     insta::assert_snapshot!(env.aof(&["workflow", "validate"]).success().stdout, @"valid: 1 workflow, 2 gates, 2 roles");
     env.edit("project.yaml", "needs_review: 1", "needs_revue: 300, skip: 0");

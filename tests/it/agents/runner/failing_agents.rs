@@ -28,7 +28,7 @@ fn an_agent_that_prints_without_end_fills_no_disk() {
 }
 
 #[test]
-fn what_an_agent_leaves_in_the_background_ends_with_it() {
+fn background_processes_end_with_their_agent() {
     let script = format!(
         "sleep 600 > /dev/null 2>&1 &\necho $! > \"$HOME/background\"\nsleep 600 &\necho $! > \"$HOME/held\"\n{DONE}"
     );

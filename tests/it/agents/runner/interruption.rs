@@ -43,7 +43,7 @@ fn are_gone(env: &TestEnvironment) {
 }
 
 #[test]
-fn what_a_killed_runner_left_is_ended_and_the_work_goes_on() {
+fn processes_of_a_killed_runner_end_and_the_work_goes_on() {
     let env = one_gate("", ENDLESS);
     let (id, runner) = at_work(&env);
     eventually("the record knows the group", || {
@@ -228,7 +228,7 @@ fn of_two_runners_one_works_and_the_other_says_who() {
 }
 
 #[test]
-fn who_has_all_it_may_have_at_another_runner_has_nothing_left() {
+fn an_agent_at_its_limit_in_another_runner_gets_nothing() {
     let env = one_gate("", ENDLESS);
     env.edit("org.yaml", "coder: {run:", "coder: {maxTasks: 1, run:");
     env.commit_all("one at a time");
@@ -300,7 +300,7 @@ fn a_runner_that_is_stopped_ends_its_agent_and_gives_back_what_it_took() {
 }
 
 #[test]
-fn what_was_taken_before_a_run_is_not_given_back() {
+fn a_claim_from_before_the_run_is_kept() {
     let env = one_gate("", ENDLESS);
     let id = env.new_task(&["Add login"]);
     let _ = env.aof(&["task", "next", "--agent", "coder"]).success();

@@ -39,7 +39,7 @@ fn synced() -> Clones {
 }
 
 #[test]
-fn what_a_sync_leaves_to_people_ends_the_run_at_once() {
+fn a_sync_that_needs_a_person_ends_the_run_at_once() {
     let clones = synced();
     let env = &clones.env;
     let _ = env.new_task(&["Add login"]);

@@ -255,7 +255,7 @@ workflow:
 }
 
 #[test]
-fn who_says_that_the_work_failed_is_believed() {
+fn a_reported_failure_is_believed() {
     const TAG: &str = "{tag: gate, fail: failed, missing: blocked}";
     const STATUS: &str = "{status: true, missing: blocked}";
     let rules = |signal: &str| {

@@ -61,7 +61,7 @@ fn an_agent_works_until_nothing_is_left() {
 }
 
 #[test]
-fn what_comes_back_and_what_was_waited_for_go_before_what_is_next() {
+fn returned_and_awaited_tasks_come_before_new_ones() {
     let rules = "workflow: {gates: [{id: plan, role: worker}, {id: work, role: worker}]}\n";
     let script = format!("echo \"$AOF_TASK\" >> \"$HOME/calls\"\n{DONE}");
     let env = project_of(rules, &[("coder", "worker", "", &script)]);
@@ -218,7 +218,7 @@ fn a_rehearsal_shows_it_and_does_nothing() {
 }
 
 #[test]
-fn who_cannot_be_started_is_told_why() {
+fn an_agent_that_cannot_start_is_reported_with_the_reason() {
     let env = environment();
     let id = env.new_task(&["Add login"]);
     let tries: [&[&str]; 7] = [
@@ -281,7 +281,7 @@ fn who_cannot_be_started_is_told_why() {
 }
 
 #[test]
-fn what_a_shell_says_of_an_agent_bars_no_task() {
+fn the_agent_of_the_shell_bars_no_task() {
     let env = environment();
     let id = env.new_task(&["Add login"]);
     for words in [&["run", "--task", &id, "--once"][..], &["run", "--all", "--once"]] {

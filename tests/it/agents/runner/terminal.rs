@@ -166,7 +166,7 @@ workflow:
 }
 
 #[test]
-fn what_a_gate_wants_is_asked_for_and_a_refusal_asks_again() {
+fn the_gate_s_demands_are_asked_for_and_a_refusal_asks_again() {
     let env = environment_with_outputs();
     let id = env.new_task(&["Add login"]);
     let mut seat = Seat::of(&env, &["run", "--task", &id]);

@@ -150,7 +150,7 @@ fn a_signal_counts_where_the_gate_has_one() {
 }
 
 #[test]
-fn what_an_agent_completed_itself_counts_before_all_else() {
+fn the_agent_s_own_completion_counts_first() {
     let own = "\"$1\" task complete \"$AOF_TASK\" --outcome needs_review --summary No --blocker 'Names no file' > /dev/null\n";
     let env = review("", &format!("{own}{DONE}exit 3\n"));
     let id = env.new_task(&["Add login"]);
@@ -221,7 +221,7 @@ fi
 }
 
 #[test]
-fn what_stands_in_a_task_or_an_answer_is_inert() {
+fn text_of_a_task_or_an_answer_is_inert() {
     let script = "\
 cat > /dev/null
 printf '%s' \"$2\" > \"$HOME/prompt\"

@@ -73,7 +73,7 @@ fn files_alone_are_enough() {
 }
 
 #[test]
-fn what_cannot_begin_makes_no_task() {
+fn a_run_that_cannot_begin_creates_no_task() {
     let env = environment();
     std::fs::write(env.home().join("secret.md"), "x").unwrap();
     env.write("spec.md", "A login\n");

@@ -144,7 +144,7 @@ fn rules_that_were_told_already_hold_for_what_comes_behind_them() {
 }
 
 #[test]
-fn what_was_done_on_another_branch_is_told_once() {
+fn events_of_another_branch_are_told_once() {
     for merge in [
         &["merge", "--quiet", "--ff-only", "side"][..],
         &["merge", "--quiet", "--no-ff", "--no-edit", "side"],
@@ -167,7 +167,7 @@ fn what_was_done_on_another_branch_is_told_once() {
 }
 
 #[test]
-fn what_was_told_on_a_branch_is_not_told_again_when_other_changes_come_with_it() {
+fn told_events_of_a_branch_are_not_told_again_with_new_ones() {
     let rejections = |env: &TestEnvironment| {
         let all = shown(env, &["--type", "gate_rejection", "--json"]).stdout;
         lines(&all).len()
@@ -216,7 +216,7 @@ fn a_merge_tells_what_happened_and_when() {
 }
 
 #[test]
-fn what_is_in_no_commit_and_is_left_again_is_told_once() {
+fn an_uncommitted_state_is_told_once() {
     let env = TestEnvironment::new();
     let _ = story(&env);
     let text = stream(&env);

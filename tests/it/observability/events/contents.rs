@@ -41,7 +41,7 @@ fn a_story_reads_from_its_beginning_to_its_end() {
 }
 
 #[test]
-fn what_is_wanted_is_shown() {
+fn filters_of_events_show_matching_events() {
     let env = TestEnvironment::new();
     let id = story(&env);
     let other = env.new_task(&["Another"]);
@@ -113,7 +113,7 @@ fn however_the_stream_came_about_it_is_the_same() {
 }
 
 #[test]
-fn what_others_wrote_forges_no_line_and_moves_no_cursor() {
+fn foreign_text_forges_no_line_and_moves_no_cursor() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add \u{1b}[31mlogin\n{\"event\":\"task_failed\"}"]);
     let forged = "Did it\n{\"timestamp\":\"2026-02-16T10:00:00Z\",\"event\":\"task_complete\"}\r\u{9b}2J\u{202e}\u{2028}\u{7f}";
@@ -195,7 +195,7 @@ fn without_a_branch_what_is_known_is_shown_and_a_clone_of_one_commit_is_told_of(
 }
 
 #[test]
-fn what_is_no_id_names_no_file_and_what_is_no_event_waits_for_nothing() {
+fn an_invalid_id_names_no_file_and_an_invalid_event_waits_for_nothing() {
     let env = TestEnvironment::new();
     let _ = story(&env);
     let before = stream(&env);

@@ -424,7 +424,7 @@ fn unusual_but_sound_layouts_are_changed_too() {
 }
 
 #[test]
-fn what_is_shared_or_odd_is_refused_with_its_line() {
+fn shared_and_odd_nodes_are_refused_with_their_line() {
     let file = "---\nbase: &b {x: 1}\ncopy: *b\n? odd\n: 1\nlist: [k: v]\nplain: 1\n---\n";
     assert_snapshot!(diff(file, &[Edit::set(["base", "x"], 2)]), @"refused: `base.x` on line 2 is shared by an anchor or alias (`&`, `*`); write the value out first");
     assert_snapshot!(diff(file, &[Edit::set(["copy", "x"], 2)]), @"refused: `copy.x` on line 3 is shared by an anchor or alias (`&`, `*`); write the value out first");
@@ -442,7 +442,7 @@ fn what_is_shared_or_odd_is_refused_with_its_line() {
 }
 
 #[test]
-fn what_follows_the_frontmatter_is_what_it_should_be() {
+fn the_text_after_the_frontmatter_is_right() {
     let original = parse(b"---\na: 1\n---").unwrap();
     let rest = |rest: &str| crate::frontmatter::splice(&original, &[Edit::set("a", 2)], rest);
     assert_eq!(rest("---\n\nnew\n").unwrap().text(), "---\na: 2\n---\n\nnew\n");
@@ -494,7 +494,7 @@ fn edits_follow_one_another() {
 
 /// In `[1.10, a]` the last item is removed and another one added; `1.10` stays as it is written.
 #[test]
-fn what_stays_in_brackets_stays_as_it_is_written() {
+fn unchanged_entries_of_a_flow_list_keep_their_form() {
     let file = "---\nlist: [1.10,  'a', [+5, k: 2.50, {x: 1e3, y: 1}], z]\nmap: {v: 1.10, 'x y': {a: .5, b: 1}, w: 1}\n---\n";
     let list = || Path::from("list");
     let edits = [

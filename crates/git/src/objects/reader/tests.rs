@@ -64,7 +64,7 @@ fn objects_of_packs_and_of_lenders_are_read() {
 }
 
 #[test]
-fn what_is_asked_for_stays_in_the_cache_and_the_rest_goes() {
+fn requested_objects_stay_in_the_cache() {
     let mut cache = Cache::default();
     let id = |number: u32| name(ObjectKind::Blob, &number.to_be_bytes());
     for number in 0..100 {
@@ -129,7 +129,7 @@ fn an_index_that_leads_behind_the_end_of_its_pack_is_not_followed() {
 }
 
 #[test]
-fn what_is_cut_off_where_it_is_borrowed_from_is_told_unless_it_is_whole_elsewhere() {
+fn a_truncated_alternate_is_reported_unless_the_object_is_whole_elsewhere() {
     let [lender, between, borrower] = [(); 3].map(|()| TestRepository::empty());
     let lends = |to: &TestRepository, line: String| {
         fs::write(to.path(".git/objects/info/alternates"), format!("# borrowed\n{line}\n"))

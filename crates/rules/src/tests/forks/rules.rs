@@ -126,7 +126,7 @@ fn a_fork_is_judged_again_when_the_rules_took_away_whoever_was_waited_for() {
 }
 
 #[test]
-fn what_is_wrong_with_a_fork_is_said_when_it_is_loaded() {
+fn faults_of_a_fork_are_reported_at_load() {
     let two = |first: Branch, second: Branch| {
         let review = fork("review", JoinStrategy::All, vec![first, second]);
         workflow(vec![gate("work", "backend"), review, gate("done", "architect")])

@@ -124,7 +124,7 @@ fn the_most_single_marks_make_a_small_page() {
 }
 
 #[test]
-fn what_people_wrote_is_no_element() {
+fn text_of_people_is_not_markup() {
     let page = page(&figures(vec![task(1, "<b>\"x\"</b>", 5)]));
     assert!(page.contains("&lt;b&gt;") && !page.contains("<b>"), "{page}");
 }

@@ -187,7 +187,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_very_large_is_merged_as_soon_as_anything_of_its_size() {
+fn a_very_large_file_merges_in_linear_time() {
     let long = "A line of a long body.\n".repeat(100_000);
     let text = format!("{OPEN}{long}");
     let edited = text.replacen("One line", "1 line", 1);

@@ -87,7 +87,7 @@ roles:  # who does what
 }
 
 #[test]
-fn what_is_written_once_with_an_anchor_counts_everywhere() {
+fn an_anchored_value_counts_everywhere() {
     let text = "\
 workflow:
   gates:
