@@ -408,7 +408,7 @@ pub(crate) fn man(session: &Session, args: &ManArgs, command: clap::Command) -> 
 
 /// Prints the schema unchanged, even with `--json`: `jsonVersion` is not part of it.
 pub(crate) fn schema(session: &Session, args: &SchemaArgs) -> ExitCode {
-    session.output.line(format!("{:#}", args.kind.document()));
+    session.output.line(args.kind.text());
     ExitCode::SUCCESS
 }
 

@@ -5,6 +5,7 @@ use std::fmt;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
@@ -287,7 +288,8 @@ impl Session {
 
     /// Returns true if a person at a terminal can answer questions.
     pub(crate) fn at_terminal() -> bool {
-        io::stdin().is_terminal()
+        static IS_TERMINAL: OnceLock<bool> = OnceLock::new();
+        *IS_TERMINAL.get_or_init(|| io::stdin().is_terminal())
     }
 }
 

@@ -34,7 +34,7 @@ pub(crate) struct CheckContext<'w> {
     pub head: Head,
     /// The state of git that keeps commands from committing: a merge, a rebase, a detached HEAD.
     pub busy: Option<GitError>,
-    pub index_fault: Option<GitError>,
+    pub index_fault: Option<ProjectError>,
     /// True if the header cache was damaged before it was read.
     pub cache_damaged: bool,
     /// The state that only the rules can interpret, or the reason why no rules are in force.
@@ -63,11 +63,9 @@ impl<'w> CheckContext<'w> {
         watcher: bool,
     ) -> Result<Self, ProjectError> {
         let repository = &workspace.repository;
-        // Reading the tasks rewrites the cache.
-        let cache_damaged = HeaderCache::<TaskSummary>::is_damaged(&workspace.paths, HEADERS);
         let head = repository.head_for_reading()?;
         let busy = workspace.head_now().err();
-        let index_fault = repository.index_fault();
+        let index_fault = repository.index_fault().map(ProjectError::from);
         let project = match rules_with_remarks(workspace, &head) {
             Ok(in_force) => {
                 let is_index_readable = busy.is_none() && index_fault.is_none();
@@ -79,6 +77,11 @@ impl<'w> CheckContext<'w> {
                 | ProjectError::Store(_)),
             ) => Err(error),
             Err(error) => return Err(error),
+        };
+        // Reading the tasks rewrites the cache.
+        let cache_damaged = match &project {
+            Ok(project) => project.listing.is_cache_damaged,
+            Err(_) => HeaderCache::<TaskSummary>::is_damaged(&workspace.paths, HEADERS),
         };
         Ok(Self { workspace, view, watcher, head, busy, index_fault, cache_damaged, project })
     }

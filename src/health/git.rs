@@ -45,9 +45,9 @@ pub(crate) fn check_busy(context: &CheckContext<'_>) -> CheckResult {
             "changes wait until that is done; dropped files stay in the inbox",
         )
     });
-    let index = context.workspace.repository.index_fault().map(|fault| match fault {
-        GitError::NotRun { .. } => failing(&fault.into()),
-        fault => Issue { code: "index_unreadable", ..failing(&fault.into()) },
+    let index = context.index_fault.as_ref().map(|fault| match fault {
+        ProjectError::Git(GitError::NotRun { .. }) => failing(fault),
+        fault => Issue { code: "index_unreadable", ..failing(fault) },
     });
     Ok(busy.into_iter().chain(index).collect())
 }

@@ -315,14 +315,16 @@ fn keep_line_endings(workspace: &mut Workspace) -> Result<(), ProjectError> {
 /// Reports active tasks of HEAD that have no file in the worktree, unless a merge is in progress.
 pub(crate) fn check_missing_files(context: &CheckContext<'_>) -> CheckResult {
     let workspace = context.workspace;
-    let Some(CheckedProject { committed, .. }) =
+    let Some(CheckedProject { committed, listing, .. }) =
         context.project().filter(|_| context.busy.is_none())
     else {
         return Ok(Vec::new());
     };
     let mut issues = Vec::new();
+    let listed: HashSet<&str> = listing.tasks.iter().map(|(_, path)| path.as_str()).collect();
     let mut gone: Vec<(TaskId, ProjectPath)> = committed
         .keys()
+        .filter(|path| !listed.contains(path.as_str()))
         .filter_map(|path| path.parse::<ProjectPath>().ok())
         .filter(|path| !layout::is_archived(path) && is_gone(&path.below(workspace.paths.root())))
         .filter_map(|path| Some((layout::task_id(path.name())?.ok()?, path)))

@@ -219,6 +219,9 @@ fn changed_files<'l>(
 ) -> Vec<(&'l TaskId, &'l ProjectPath)> {
     let mut changed = Vec::new();
     for (task, path) in listing.tasks.iter().filter(|(task, _)| !task.is_new) {
+        if committed.get(path.as_str()).is_some_and(|blob| *blob.as_bytes() == task.blob) {
+            continue;
+        }
         let Ok(snapshot) = task_files::read(&workspace.paths, path) else { continue };
         if !is_as_committed(workspace, committed, path, &snapshot.bytes) {
             changed.push((&task.id, path));

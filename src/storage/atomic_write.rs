@@ -64,7 +64,7 @@ impl StagedWrite {
     }
 
     /// Returns the file if it is not synced yet. The caller syncs it before [`StagedWrite::put`].
-    pub(crate) fn unsynced(&mut self) -> Result<Option<Unsynced>, StoreError> {
+    pub(crate) fn unsynced(&mut self) -> Option<Unsynced> {
         self.file.unsynced()
     }
 

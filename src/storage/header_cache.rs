@@ -45,6 +45,8 @@ pub struct HeaderCache<H> {
     file: CacheFile,
     entries: HashMap<String, (FileStat, H)>,
     changed: bool,
+    /// True if the file was damaged, so that this cache began empty.
+    pub(crate) is_replaced: bool,
 }
 
 /// One entry of the file: path, mtime, ctime, size, inode, header.
@@ -67,8 +69,9 @@ impl<H> HeaderCache<H> {
         file: CacheFile,
         header: impl FnMut(&str, &mut &[u8]) -> Option<H>,
     ) -> Self {
-        let entries = read(paths, file, header).unwrap_or_default();
-        Self { file, entries, changed: false }
+        let read = read(paths, file, header);
+        let is_replaced = read.is_err();
+        Self { file, entries: read.unwrap_or_default(), changed: false, is_replaced }
     }
 
     /// Returns the header of a file that seems untouched since it was cached.

@@ -184,8 +184,7 @@ impl UnsyncedRecord {
         if !stands_at(&file, &path) {
             return Err(StoreError::Gone { path });
         }
-        let waiting = Unsynced::new(&file, &path, SyncPart::Bytes);
-        waiting.map(|file| Some(file.ahead())).or_io("hold open", &path)
+        Ok(Some(Unsynced::new(file, &path, SyncPart::Bytes).ahead()))
     }
 
     /// Syncs the record.

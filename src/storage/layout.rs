@@ -156,7 +156,7 @@ impl Paths {
             }
         }
         // Schemas serve only editors: if they cannot be written, nothing else fails, and `aof doctor` reports it.
-        let _ = keep_schema_edition(self.root());
+        let _ = keep_schema_edition(&local);
         Ok(local)
     }
 
@@ -287,14 +287,14 @@ pub(crate) fn keep_schemas_current(root: &Path) -> Result<(), StoreError> {
 }
 
 /// Writes the schemas unless their version is current. Does not check for removed files.
-fn keep_schema_edition(root: &Path) -> Result<(), StoreError> {
-    let folder = Folder::create(root, SCHEMAS)?;
+fn keep_schema_edition(local: &Folder) -> Result<(), StoreError> {
+    let folder = local.child_or_new(SCHEMAS.trim_start_matches(".aof/"), 0o777)?;
     if is_schema_edition(&folder) { Ok(()) } else { write_schemas(&folder) }
 }
 
 fn write_schemas(folder: &Folder) -> Result<(), StoreError> {
     for schema in Schema::ALL {
-        let text = format!("{:#}\n", schema.document());
+        let text = format!("{}\n", schema.text());
         folder.replace(&schema_file(*schema), text.as_bytes(), Durability::Volatile)?;
     }
     folder.replace(EDITION, Schema::edition().as_bytes(), Durability::Volatile)

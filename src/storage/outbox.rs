@@ -307,7 +307,7 @@ fn write(folder: &Folder, messages: &[OutboxMessage]) -> Result<(), StoreError> 
         if folder.kind(&name)?.is_none() {
             let bytes = serde_json::to_vec(message).expect("plain fields are JSON");
             let mut file = TemporaryFile::new(folder, &name, &bytes, Durability::Durable)?;
-            unsynced.extend(file.unsynced()?);
+            unsynced.extend(file.unsynced());
             files.push((name, file));
         }
     }

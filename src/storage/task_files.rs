@@ -69,9 +69,10 @@ impl Snapshot {
 /// A second file of the id is an error only if the search finds it, since listing all files each time would be slow. So a file at
 /// a usual path counts, even if there are others elsewhere: see [`counting`].
 pub(crate) fn find(paths: &Paths, id: &TaskId) -> Result<FoundFile, StoreError> {
-    let mut standing = Vec::new();
+    let (mut standing, mut is_known_file) = (Vec::new(), false);
     for path in usual_places(id) {
-        if kind(paths, &path)?.is_some() {
+        if let Some(kind) = kind(paths, &path)? {
+            is_known_file = kind == FileKind::File;
             standing.push(path);
         }
     }
@@ -88,7 +89,7 @@ pub(crate) fn find(paths: &Paths, id: &TaskId) -> Result<FoundFile, StoreError> 
         return in_archive();
     }
     let found = only(id, standing, TaskPlace::Active)?;
-    if is_file(paths, &found.path)? {
+    if is_known_file || is_file(paths, &found.path)? {
         return Ok(found);
     }
     // A folder or link of that name does not hide a finished task; without such a task, it is the error.

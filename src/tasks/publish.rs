@@ -109,7 +109,7 @@ impl Progress {
         let recorded = journal::write(lock, record)?;
         crash_points::point("ops.intent-written");
         let mut staged = write::stage(lock, writes)?;
-        let mut unsynced = write::unsynced(&mut staged)?;
+        let mut unsynced = write::unsynced(&mut staged);
         unsynced.extend(recorded.unsynced(lock)?);
         let locked = publication.lock_index(unsynced)?;
         let folders = self.placed.put(lock, writes, &mut staged)?;

@@ -221,8 +221,8 @@ pub(crate) fn stage(lock: &WriterLock, writes: &[Write]) -> Result<Vec<StagedFil
 }
 
 /// Returns the staged files that are not on the disk yet. The caller syncs them before [`PlacedFiles::put`].
-pub(crate) fn unsynced(staged: &mut [StagedFiles]) -> Result<Vec<Unsynced>, StoreError> {
-    staged.iter_mut().flatten().filter_map(|file| file.unsynced().transpose()).collect()
+pub(crate) fn unsynced(staged: &mut [StagedFiles]) -> Vec<Unsynced> {
+    staged.iter_mut().flatten().filter_map(StagedWrite::unsynced).collect()
 }
 
 fn stage_one(lock: &WriterLock, write: &Write) -> Result<StagedFiles, StoreError> {
@@ -280,7 +280,7 @@ impl PlacedFiles {
             self.paths.insert(file.path().clone());
             let folder = file.folder();
             if !self.folders.contains_key(folder.path()) {
-                self.folders.insert(folder.path().to_owned(), folder.unsynced()?);
+                self.folders.insert(folder.path().to_owned(), folder.unsynced());
             }
         }
         crash_points::point("ops.file-written");

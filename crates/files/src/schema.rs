@@ -2,6 +2,8 @@
 //!
 //! The decoders decide what is valid; the tests hold the schemas to the same fields and words.
 
+use std::iter;
+
 use serde_json::Value;
 
 use aof_domain::words::words;
@@ -39,6 +41,14 @@ impl Schema {
         document
     }
 
+    /// Returns the schema as an indented text.
+    pub fn text(self) -> String {
+        match self {
+            Self::Project => format!("{:#}", self.document()),
+            _ => indented(self.source()),
+        }
+    }
+
     /// Returns a text that identifies the schemas of this build.
     pub fn edition() -> String {
         let length: usize = Self::ALL.iter().map(|schema| schema.source().len()).sum();
@@ -56,6 +66,56 @@ impl Schema {
             Self::Event => include_str!("schema/event.json"),
         }
     }
+}
+
+/// Indents JSON as `serde_json` does, without parsing it, which would take most of a short command's time.
+fn indented(json: &str) -> String {
+    fn new_line(text: &mut String, depth: usize) {
+        text.push('\n');
+        text.extend(iter::repeat_n("  ", depth));
+    }
+    let mut text = String::with_capacity(2 * json.len());
+    let (mut depth, mut rest) = (0, json.trim_start());
+    while let Some(first) = rest.chars().next() {
+        let mut taken = 1;
+        match first {
+            '{' | '[' if rest[1..].trim_start().starts_with(['}', ']']) => {
+                text.push_str(if first == '{' { "{}" } else { "[]" });
+                taken = rest.find(['}', ']']).map_or(1, |end| end + 1);
+            }
+            '{' | '[' => {
+                depth += 1;
+                text.push(first);
+                new_line(&mut text, depth);
+            }
+            '}' | ']' => {
+                depth -= 1;
+                new_line(&mut text, depth);
+                text.push(first);
+            }
+            ',' => {
+                text.push(',');
+                new_line(&mut text, depth);
+            }
+            ':' => text.push_str(": "),
+            '"' => {
+                let mut is_escaped = true;
+                let end = rest.find(|c| {
+                    let is_end = c == '"' && !is_escaped;
+                    is_escaped = c == '\\' && !is_escaped;
+                    is_end
+                });
+                taken = end.map_or(rest.len(), |end| end + 1);
+                text.push_str(&rest[..taken]);
+            }
+            _ => {
+                taken = rest.find([',', '}', ']', '\n', ' ']).unwrap_or(rest.len());
+                text.push_str(&rest[..taken]);
+            }
+        }
+        rest = rest[taken..].trim_start();
+    }
+    text
 }
 
 fn parsed(source: &str) -> Value {

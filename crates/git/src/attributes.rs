@@ -5,14 +5,19 @@
 
 use std::borrow::Cow;
 use std::fs;
-use std::path::Path;
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 
-use git2::{AttrCheckFlags, AttrValue, Index};
+use git2::{AttrCheckFlags, AttrValue};
+use memchr::memmem::Finder;
 
 use super::command;
 use super::error::GitError;
 use super::id::ObjectId;
-use super::index::entries::as_index_error;
+use super::index::entries::{ATTRIBUTE_FILE, ListedEntry, OURS, as_index_error, without_stat};
+use super::index::user_index::Index;
+use super::objects::git_file;
 use super::repository::handle::Repository;
 
 /// The value of an attribute.
@@ -24,10 +29,18 @@ pub(crate) enum Attribute {
     Value(String),
 }
 
+/// The attribute files in the folders of a path.
+#[derive(Default)]
+struct AttributeFiles {
+    in_worktree: Vec<PathBuf>,
+    /// Those that git reads from the index, because the worktree lacks them: libgit2 would read both.
+    in_index: Vec<ListedEntry>,
+}
+
 impl Repository {
     /// Returns the value of an attribute for a file of the project.
     pub(crate) fn attribute(&self, path: &str, name: &str) -> Result<Attribute, GitError> {
-        let [value] = self.attributes(path, [name])?;
+        let [value] = self.attributes(None, path, [name])?;
         Ok(value)
     }
 
@@ -42,9 +55,17 @@ impl Repository {
     /// Returns the attribute or setting by which git would convert these bytes of a file of the project; `None` if it commits
     /// them as they are.
     pub fn conversion(&self, path: &str, bytes: &[u8]) -> Result<Option<&'static str>, GitError> {
-        const NAMES: [&str; 6] =
-            ["filter", "ident", "working-tree-encoding", "text", "crlf", "eol"];
-        let [filter, ident, encoding, text, crlf, eol] = self.attributes(path, NAMES)?;
+        self.conversion_by(None, path, bytes)
+    }
+
+    fn conversion_by(
+        &self,
+        index: Option<&Index>,
+        path: &str,
+        bytes: &[u8],
+    ) -> Result<Option<&'static str>, GitError> {
+        let names = ["filter", "ident", "working-tree-encoding"];
+        let [filter, ident, encoding] = self.attributes(index, path, names)?;
         if matches!(filter, Attribute::Value(_)) {
             return Ok(Some("filter"));
         }
@@ -58,6 +79,7 @@ impl Repository {
         if matches!(with_lf(bytes), Cow::Borrowed(_)) {
             return Ok(None);
         }
+        let [text, crlf, eol] = self.attributes(index, path, ["text", "crlf", "eol"])?;
         // `crlf` is the former name of `text`.
         for value in [text, crlf] {
             match value {
@@ -78,9 +100,14 @@ impl Repository {
         Ok((is_set && !looks_binary(bytes)).then_some("core.autocrlf"))
     }
 
-    /// Refuses bytes that git would convert.
-    pub(crate) fn check_conversion(&self, path: &str, bytes: &[u8]) -> Result<(), GitError> {
-        let Some(by) = self.conversion(path, bytes)? else { return Ok(()) };
+    /// Refuses bytes that git would convert; `index` is git's index as it is now.
+    pub(crate) fn check_conversion(
+        &self,
+        index: &Index,
+        path: &str,
+        bytes: &[u8],
+    ) -> Result<(), GitError> {
+        let Some(by) = self.conversion_by(Some(index), path, bytes)? else { return Ok(()) };
         let is_own = matches!(by, "filter" | "ident" | "working-tree-encoding");
         let (file, pattern) = self.last_attributes(path, by);
         let line = format!("{pattern} -{}", if is_own { by } else { "text" });
@@ -107,7 +134,7 @@ impl Repository {
 
     /// Returns whether git's attributes keep the committed line ends of a file of the project on checkout.
     pub fn keeps_line_endings(&self, path: &str) -> Result<bool, GitError> {
-        let [eol, text, crlf] = self.attributes(path, ["eol", "text", "crlf"])?;
+        let [eol, text, crlf] = self.attributes(None, path, ["eol", "text", "crlf"])?;
         Ok(eol == Attribute::Value("lf".to_owned()) || [text, crlf].contains(&Attribute::Unset))
     }
 
@@ -118,39 +145,134 @@ impl Repository {
     }
 
     /// Returns attributes of a file of the project, as git applies them when it adds a file. libgit2 reads them; if it cannot
-    /// read the index, git does.
+    /// do so in the way of git, git does. Reads the index if that is not passed and an attribute file may be in it alone.
     fn attributes<const N: usize>(
         &self,
+        index: Option<&Index>,
         path: &str,
         names: [&str; N],
     ) -> Result<[Attribute; N], GitError> {
         let full_path = self.full_path(path);
-        // libgit2 reads the whole index to find attribute files that the worktree lacks. An empty index avoids that if the main file
-        // exists. If it cannot be set, the lookup only takes longer.
-        if self.worktree_path(".gitattributes").is_file()
-            && let Ok(mut empty) = Index::new()
-        {
-            let _ = self.git().set_index(&mut empty);
-        }
-        let read = |name| {
-            let flags = AttrCheckFlags::FILE_THEN_INDEX;
-            let value = self.git().get_attr_bytes(Path::new(&full_path), name, flags).ok()?;
-            Some(Attribute::of_libgit2(value))
+        let values = match self.attribute_files(index, &full_path)? {
+            Some(files) if !self.may_set(&files, &names)? => Some(Vec::new()),
+            Some(files) => self.attributes_by_libgit2(files.in_index, &full_path, &names),
+            None => None,
         };
-        let values: Option<Vec<Attribute>> = names.into_iter().map(read).collect();
-        let values = if let Some(values) = values {
-            values
-        } else {
-            let mut git = self.git_command();
-            git.args(["check-attr", "-z"]).args(names).arg("--").arg(&full_path);
-            let index = self.git_dir().join("index");
-            let output =
-                command::run_git(git, &[]).map_err(|error| as_index_error(&index, error))?;
-            // The path, the attribute, and its value.
-            output.split(|byte| *byte == 0).skip(2).step_by(3).map(Attribute::of_git).collect()
+        let values = match values {
+            Some(values) => values,
+            None => self.attributes_by_git(&full_path, &names)?,
         };
         let mut values = values.into_iter();
         Ok(names.map(|_| values.next().unwrap_or(Attribute::Unspecified)))
+    }
+
+    /// Returns the attribute files in the folders of that path. `None` if one is a link, which libgit2 follows and git does not.
+    fn attribute_files(
+        &self,
+        index: Option<&Index>,
+        full_path: &str,
+    ) -> Result<Option<AttributeFiles>, GitError> {
+        let (mut files, mut missing) = (AttributeFiles::default(), Vec::new());
+        for folder in Path::new(full_path).ancestors().skip(1) {
+            let name = folder.join(ATTRIBUTE_FILE);
+            let file = self.worktree_root().join(&name);
+            match fs::symlink_metadata(&file) {
+                Ok(found) if found.is_symlink() => return Ok(None),
+                Ok(_) => files.in_worktree.push(file),
+                Err(_) => missing.push(name),
+            }
+        }
+        if missing.is_empty() {
+            return Ok(Some(files));
+        }
+        let read;
+        let index = if let Some(index) = index {
+            index
+        } else {
+            read = Index::read(self, &[])?;
+            &read
+        };
+        // Of an unmerged file, git reads our side.
+        let counts = |file: &&ListedEntry| {
+            matches!(file.stage, 0 | OURS)
+                && missing.iter().any(|path| path.as_os_str().as_bytes() == file.path)
+        };
+        let staged = index.attribute_files(self)?.iter().filter(counts);
+        files.in_index = staged.map(|file| ListedEntry { stage: 0, ..file.clone() }).collect();
+        Ok(Some(files))
+    }
+
+    /// Returns whether one of these attributes may be set: most projects set few, and libgit2 looks at every file once for each.
+    fn may_set(&self, files: &AttributeFiles, names: &[&str]) -> Result<bool, GitError> {
+        let named = |name: &str| std::env::var_os(name).map(PathBuf::from);
+        let of_user = match self.config()?.text("core.attributesFile") {
+            Some(named) => Some(command::expand_home(named).into()),
+            None => named("XDG_CONFIG_HOME")
+                .or_else(|| Some(named("HOME")?.join(".config")))
+                .map(|folder| folder.join("git/attributes")),
+        };
+        if of_user.as_ref().is_some_and(|file| file.is_relative()) {
+            return Ok(true);
+        }
+        // The places in which libgit2 looks.
+        let elsewhere = [
+            Some(PathBuf::from("/etc/gitattributes")),
+            of_user,
+            Some(self.common_dir().join("info/attributes")),
+        ];
+        let mut texts = Vec::new();
+        for file in elsewhere.iter().flatten().chain(&files.in_worktree) {
+            match git_file::read(file) {
+                Ok(text) => texts.push(text),
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(_) => return Ok(true),
+            }
+        }
+        for file in &files.in_index {
+            match self.read_blob(file.leaf.id) {
+                Ok(text) => texts.push(text),
+                Err(_) => return Ok(true),
+            }
+        }
+        // The only macro that no file defines sets them.
+        let is_of_binary = names.iter().any(|name| ["diff", "merge", "text"].contains(name));
+        let words = names.iter().copied().chain(is_of_binary.then_some("binary"));
+        let finders: Vec<Finder<'_>> = words.map(Finder::new).collect();
+        Ok(texts.iter().any(|text| finders.iter().any(|word| word.find(text).is_some())))
+    }
+
+    /// Makes libgit2 read attributes; it sees these files alone in the index, which it would read whole otherwise. `None` if it
+    /// cannot.
+    fn attributes_by_libgit2(
+        &self,
+        files: Vec<ListedEntry>,
+        full_path: &str,
+        names: &[&str],
+    ) -> Option<Vec<Attribute>> {
+        let mut index = git2::Index::new().ok()?;
+        for file in files {
+            index.add(&without_stat(file)).ok()?;
+        }
+        self.git().set_index(&mut index).ok()?;
+        let read = |name: &&str| {
+            let flags = AttrCheckFlags::FILE_THEN_INDEX;
+            let value = self.git().get_attr_bytes(Path::new(full_path), name, flags).ok()?;
+            Some(Attribute::of_libgit2(value))
+        };
+        names.iter().map(read).collect()
+    }
+
+    fn attributes_by_git(
+        &self,
+        full_path: &str,
+        names: &[&str],
+    ) -> Result<Vec<Attribute>, GitError> {
+        let mut git = self.git_command();
+        git.args(["check-attr", "-z"]).args(names).arg("--").arg(full_path);
+        let index = self.git_dir().join("index");
+        let output = command::run_git(git, &[]).map_err(|error| as_index_error(&index, error))?;
+        // The path, the attribute, and its value.
+        Ok(output.split(|byte| *byte == 0).skip(2).step_by(3).map(Attribute::of_git).collect())
     }
 }
 

@@ -40,7 +40,7 @@ impl ObjectId {
         git2::Oid::from_bytes(&self.0).expect("20 bytes are a valid SHA-1 name")
     }
 
-    pub(crate) const fn as_bytes(&self) -> &[u8; 20] {
+    pub const fn as_bytes(&self) -> &[u8; 20] {
         &self.0
     }
 }

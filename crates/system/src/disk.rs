@@ -1,13 +1,17 @@
-//! Syncs files to the disk in parallel. Any layer may call this module; it calls none.
+//! Reads files, and syncs them to the disk in parallel. Any layer may call this module; it calls none.
 //!
 //! A sync ends with a flush of the disk's cache. One flush can serve many parallel syncs, while sequential ones each wait for a
 //! flush of their own, which takes milliseconds on a busy disk. So the files of one call must not depend on an order.
 
+use std::collections::VecDeque;
 use std::fs::File;
-use std::io;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
+use std::{io, iter};
+
+use rustix::io::Errno;
 
 /// The number of threads that sync in parallel: about the number of files that a transition writes.
 const SIDE_BY_SIDE: usize = 8;
@@ -32,7 +36,7 @@ pub enum SyncPart {
 #[derive(Debug)]
 #[must_use = "a power cut takes it back until it is synced"]
 pub struct Unsynced {
-    file: File,
+    file: Arc<File>,
     path: PathBuf,
     part: SyncPart,
     is_ahead: bool,
@@ -49,8 +53,8 @@ pub struct NotSynced {
 
 impl Unsynced {
     /// Returns this file for a sync.
-    pub fn new(file: &File, path: &Path, part: SyncPart) -> io::Result<Self> {
-        Ok(Self { file: file.try_clone()?, path: path.to_owned(), part, is_ahead: false })
+    pub fn new(file: impl Into<Arc<File>>, path: &Path, part: SyncPart) -> Self {
+        Self { file: file.into(), path: path.to_owned(), part, is_ahead: false }
     }
 
     /// Marks the file to be synced before all others. Meanwhile the bytes of the others reach the disk, so the file system's
@@ -80,22 +84,107 @@ pub fn start(file: &File) {
     let _ = file;
 }
 
+/// Reads a file on a local disk to its end, in one call if it is no longer than expected: a short read is the last one.
+pub fn read_to_end(file: impl AsFd, expected: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(expected + 1);
+    loop {
+        let room = bytes.capacity() - bytes.len();
+        match rustix::io::read(&file, rustix::buffer::spare_capacity(&mut bytes)) {
+            Ok(read) if read < room => return Ok(bytes),
+            Ok(_) => bytes.reserve(bytes.len()),
+            Err(Errno::INTR) => {}
+            Err(cause) => return Err(cause.into()),
+        }
+    }
+}
+
+/// Reads so many bytes, fewer only at the end of the file, and at most one more: it shows that the file has grown.
+pub fn read_expected(file: impl AsFd, expected: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(expected + 1);
+    loop {
+        match rustix::io::read(&file, rustix::buffer::spare_capacity(&mut bytes)) {
+            Ok(read) if read == 0 || bytes.len() >= expected => return Ok(bytes),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(cause) => return Err(cause.into()),
+        }
+    }
+}
+
 /// Syncs these files; returns when all are done. Fails with the first error.
 pub fn sync(files: Vec<Unsynced>) -> Result<(), NotSynced> {
     let (ahead, files): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| file.is_ahead);
     for file in ahead {
         file.sync()?;
     }
+    if files.is_empty() {
+        return Ok(());
+    }
     let queue = Arc::new(Queue { files, state: Mutex::default(), answered: Condvar::new() });
-    for _ in 1..queue.files.len().min(SIDE_BY_SIDE) {
-        let other = Arc::clone(&queue);
-        // If no more threads can be started, the existing ones do the work.
-        if Builder::new().stack_size(STACK).spawn(move || other.ask()).is_err() {
-            break;
+    HELPERS.call(&queue, queue.files.len().min(SIDE_BY_SIDE) - 1);
+    queue.ask();
+    let synced = queue.wait();
+    HELPERS.dismiss(&queue);
+    synced
+}
+
+/// The threads that sync. They wait for the next call, because starting and ending one costs more than a sync on a fast disk.
+static HELPERS: Helpers = Helpers {
+    state: Mutex::new(Calls { open: VecDeque::new(), started: 0 }),
+    called: Condvar::new(),
+};
+
+struct Helpers {
+    state: Mutex<Calls>,
+    called: Condvar,
+}
+
+struct Calls {
+    /// The queues that wait for a helper, once for each.
+    open: VecDeque<Arc<Queue>>,
+    started: usize,
+}
+
+impl Helpers {
+    /// Calls so many helpers to a queue. Fewer come if no more threads can be started, or if others need them.
+    fn call(&'static self, queue: &Arc<Queue>, number: usize) {
+        let mut calls = self.calls();
+        while calls.started < number {
+            if Builder::new().stack_size(STACK).spawn(|| self.serve()).is_err() {
+                break;
+            }
+            calls.started += 1;
+        }
+        calls.open.extend(iter::repeat_n(Arc::clone(queue), number));
+        drop(calls);
+        if number > 0 {
+            self.called.notify_all();
         }
     }
-    queue.ask();
-    queue.wait()
+
+    /// Forgets a queue that is done, whose files would stay open.
+    fn dismiss(&self, queue: &Arc<Queue>) {
+        self.calls().open.retain(|open| !Arc::ptr_eq(open, queue));
+    }
+
+    fn serve(&self) {
+        loop {
+            let mut calls = self.calls();
+            let queue = loop {
+                match calls.open.pop_front() {
+                    Some(queue) => break queue,
+                    None => {
+                        calls = self.called.wait(calls).unwrap_or_else(PoisonError::into_inner);
+                    }
+                }
+            };
+            drop(calls);
+            queue.ask();
+        }
+    }
+
+    fn calls(&self) -> MutexGuard<'_, Calls> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// The files and the progress of their syncs. A thread that starts late finds nothing to do and is not waited for.
@@ -121,7 +210,9 @@ impl Queue {
             if let Err(fault) = answer {
                 state.fault.get_or_insert(fault);
             }
-            self.answered.notify_one();
+            if state.answered == self.files.len() {
+                self.answered.notify_one();
+            }
         }
     }
 
@@ -160,7 +251,7 @@ mod tests {
                 fs::write(&path, "text").unwrap();
                 let part =
                     if index.is_multiple_of(2) { SyncPart::Bytes } else { SyncPart::Everything };
-                let file = Unsynced::new(&File::open(&path).unwrap(), &path, part).unwrap();
+                let file = Unsynced::new(File::open(&path).unwrap(), &path, part);
                 if index % 7 == 2 { file.ahead() } else { file }
             };
             sync((0..number).map(file).collect()).unwrap();
@@ -168,10 +259,7 @@ mod tests {
             // A pipe has nothing to sync.
             let (_, pipe) = io::pipe().unwrap();
             let pipe = File::from(std::os::fd::OwnedFd::from(pipe));
-            files.insert(
-                number / 2,
-                Unsynced::new(&pipe, Path::new("a pipe"), SyncPart::Bytes).unwrap(),
-            );
+            files.insert(number / 2, Unsynced::new(pipe, Path::new("a pipe"), SyncPart::Bytes));
             assert_eq!(sync(files).unwrap_err().path, Path::new("a pipe"));
         }
     }

@@ -270,7 +270,13 @@ fn perform(
 ) -> CliResult<Value> {
     let (rules, args, verb, given) = (&in_force.rules, said.args, said.verb, &task.ticket);
     let mode = args.dry_run_option.mode();
-    let outcomes = outcomes_here(workspace, rules, &completion);
+    // The other verbs name their outcome themselves.
+    let outcomes = match verb {
+        CompletionVerb::Complete | CompletionVerb::Block => Vec::new(),
+        CompletionVerb::Approve | CompletionVerb::Reject => {
+            outcomes_here(workspace, rules, &completion)
+        }
+    };
     completion.content.outcome = said.outcome(&outcomes);
     let asks = Session::at_terminal() && !session.output.is_json();
     let says_nothing = completion.content.summary.is_none()

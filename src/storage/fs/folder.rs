@@ -4,8 +4,10 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, DirEntry, File, Metadata};
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
@@ -23,19 +25,36 @@ const JSON_LIMIT: u64 = 16 * 1024 * 1024;
 /// A folder of the project, held open.
 #[derive(Debug)]
 pub struct Folder {
-    pub(crate) handle: File,
+    pub(crate) handle: Arc<File>,
     path: PathBuf,
 }
 
 impl Folder {
     /// Opens a folder below the project's root. A symlink on the way there is refused.
     pub(crate) fn open(root: &Path, inside: &str) -> Result<Self, StoreError> {
-        parts(inside).try_fold(Self::root(root)?, |folder, name| folder.child(name))
+        let mut parts = parts(inside);
+        let Some(first) = parts.next() else { return Self::root(root) };
+        let path = root.join(first);
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let folder = match rustix::fs::openat(CWD, &path, flags, Mode::empty()) {
+            Ok(handle) => Self::held(handle, path),
+            // The second attempt shows whether the root or the folder is at fault.
+            Err(_) => Self::root(root)?.child(first)?,
+        };
+        parts.try_fold(folder, |folder, name| folder.child(name))
+    }
+
+    fn held(handle: OwnedFd, path: PathBuf) -> Self {
+        Self { handle: Arc::new(handle.into()), path }
     }
 
     /// Opens a folder below the project's root, and creates its missing parts.
     pub(crate) fn create(root: &Path, inside: &str) -> Result<Self, StoreError> {
-        parts(inside).try_fold(Self::root(root)?, |folder, name| folder.child_or_new(name, 0o777))
+        match Self::open(root, inside) {
+            Err(StoreError::Gone { .. }) => parts(inside)
+                .try_fold(Self::root(root)?, |folder, name| folder.child_or_new(name, 0o777)),
+            opened => opened,
+        }
     }
 
     /// Opens a folder below the project's root; `None` if it is missing.
@@ -50,7 +69,7 @@ impl Folder {
     fn root(root: &Path) -> Result<Self, StoreError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match rustix::fs::openat(CWD, root, flags, Mode::empty()) {
-            Ok(handle) => Ok(Self { handle: handle.into(), path: root.to_owned() }),
+            Ok(handle) => Ok(Self::held(handle, root.to_owned())),
             Err(cause) => Err(StoreError::io("open the folder", root, cause)),
         }
     }
@@ -59,7 +78,7 @@ impl Folder {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let path = self.path.join(name);
         match rustix::fs::openat(&self.handle, name, flags, Mode::empty()) {
-            Ok(handle) => Ok(Self { handle: handle.into(), path }),
+            Ok(handle) => Ok(Self::held(handle, path)),
             Err(Errno::NOENT) => Err(StoreError::Gone { path }),
             Err(cause) => match self.kind(name)? {
                 Some(found) if found != FileKind::Folder => {
@@ -75,7 +94,7 @@ impl Folder {
         self.child_or_new(name, 0o700)
     }
 
-    fn child_or_new(&self, name: &str, mode: u32) -> Result<Self, StoreError> {
+    pub(crate) fn child_or_new(&self, name: &str, mode: u32) -> Result<Self, StoreError> {
         match self.child(name) {
             Err(StoreError::Gone { path }) => {
                 match rustix::fs::mkdirat(&self.handle, name, Mode::from_raw_mode(mode)) {
@@ -209,13 +228,9 @@ impl Folder {
             if before.size > limit {
                 return Err(StoreError::TooLarge { path, size: before.size, limit });
             }
-            // A file that grows meanwhile, or reports no size, is limited too.
-            let mut bytes = Vec::with_capacity(usize::try_from(before.size).unwrap_or(0) + 1);
-            (&file).take(limit + 1).read_to_end(&mut bytes).or_io("read", &path)?;
+            let expected = usize::try_from(before.size).unwrap_or(0);
+            let bytes = disk::read_expected(&file, expected).or_io("read", &path)?;
             let size = bytes.len() as u64;
-            if size > limit {
-                return Err(StoreError::TooLarge { path, size, limit });
-            }
             // Another program may write in place, and bytes of two versions would be mixed. (The ctime also changes if another
             // file takes the name, which is harmless.)
             let after = FileStat::of(&self.metadata(&file, name)?);
@@ -271,12 +286,12 @@ impl Folder {
 
     /// Syncs the names in this folder.
     pub(crate) fn sync(&self) -> Result<(), StoreError> {
-        Ok(disk::sync(vec![self.unsynced()?])?)
+        Ok(disk::sync(vec![self.unsynced()])?)
     }
 
     /// Returns this folder for a sync of its names.
-    pub(crate) fn unsynced(&self) -> Result<Unsynced, StoreError> {
-        Unsynced::new(&self.handle, &self.path, SyncPart::Names).or_io("hold open", &self.path)
+    pub(crate) fn unsynced(&self) -> Unsynced {
+        Unsynced::new(Arc::clone(&self.handle), &self.path, SyncPart::Names)
     }
 
     /// Syncs a file that was written as volatile, and its name. Returns whether it exists.

@@ -8,7 +8,8 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write;
 use std::path::PathBuf;
-use std::process;
+use std::sync::Arc;
+use std::{mem, process};
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -84,7 +85,7 @@ impl Folder {
 pub(crate) struct TemporaryFile<F: Borrow<Folder>> {
     folder: F,
     temporary: String,
-    file: File,
+    file: Arc<File>,
     /// True if its bytes must still be synced before the rename.
     needs_sync: bool,
     is_pending: bool,
@@ -105,9 +106,9 @@ impl<F: Borrow<Folder>> TemporaryFile<F> {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let first_mode = mode.unwrap_or(Mode::from_raw_mode(0o666));
-        let file: File = rustix::fs::openat(&inside.handle, &*temporary, flags, first_mode)
-            .or_io("write in", inside.path())?
-            .into();
+        let file = rustix::fs::openat(&inside.handle, &*temporary, flags, first_mode)
+            .or_io("write in", inside.path())?;
+        let file = Arc::new(File::from(file));
         let target = inside.path().join(name.as_ref());
         let needs_sync = durability == Durability::Durable;
         let mut made = Self { folder, temporary, file, needs_sync, is_pending: true };
@@ -144,14 +145,9 @@ impl<F: Borrow<Folder>> TemporaryFile<F> {
     }
 
     /// Returns a durable file that is not synced yet. The caller syncs it before the rename.
-    pub(crate) fn unsynced(&mut self) -> Result<Option<Unsynced>, StoreError> {
-        if !self.needs_sync {
-            return Ok(None);
-        }
-        let file = Unsynced::new(&self.file, &self.path(), SyncPart::Everything)
-            .or_io("hold open", self.path())?;
-        self.needs_sync = false;
-        Ok(Some(file))
+    pub(crate) fn unsynced(&mut self) -> Option<Unsynced> {
+        mem::take(&mut self.needs_sync)
+            .then(|| Unsynced::new(Arc::clone(&self.file), &self.path(), SyncPart::Everything))
     }
 
     /// Syncs the bytes of a durable file.

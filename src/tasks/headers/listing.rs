@@ -51,6 +51,8 @@ pub(crate) struct Listing {
     /// Files named like companions that are not next to their task: left over from a finished or moved task, or of no task. Only a
     /// walk through the long archive could distinguish them, and no list makes one.
     pub(crate) beside: Vec<Unreadable>,
+    /// True if the cache of summaries could not be read.
+    pub(crate) is_cache_damaged: bool,
 }
 
 /// The tree of the tasks in a list.
@@ -152,6 +154,7 @@ pub(crate) fn read_all(workspace: &Workspace, in_force: &InForce, scope: ListSco
         let cache = HeaderCache::<Box<TaskSummary>>::load(paths, HEADERS);
         (joined(walk), cache)
     });
+    listing.is_cache_damaged = cache.is_replaced;
     let entries = entries(paths, walked, open, &mut listing);
     let (known, missed): (Vec<_>, Vec<_>) =
         entries.into_iter().partition(|entry| cache.get(&entry.path, &entry.stat).is_some());

@@ -16,12 +16,13 @@ use crate::files::acceptance;
 use crate::files::acceptance::{TESTS, TESTS_FILE};
 use crate::files::task_file::misread::misread;
 use crate::files::task_file::{Origin, TaskFile, link_value};
+use crate::git::ObjectId;
 use crate::rules::{Rules, Stay, is_over, lost_dependencies, owed, stay};
 use crate::storage::{CacheFile, Deferred, FileStat, ProjectPath};
 use crate::tasks::state::acceptance::count_boxes;
 
 /// The version of a summary's shape and meaning: older caches are rebuilt.
-const SCHEMA: &str = "21";
+const SCHEMA: &str = "22";
 
 /// The cache of summaries.
 pub(crate) const HEADERS: CacheFile = CacheFile { name: "cache", schema: SCHEMA };
@@ -55,6 +56,8 @@ pub(crate) struct TaskSummary {
     pub is_misread: bool,
     /// True if it names a file of tests.
     pub has_tests_file: bool,
+    /// The name of the file's bytes as a blob of git.
+    pub blob: [u8; 20],
     /// The state of the file that it was read from.
     #[serde(skip)]
     pub file: FileStat,
@@ -130,6 +133,7 @@ impl TaskSummary {
             has_bad_tests: field(TESTS).is_some_and(|node| acceptance::read(node).is_err()),
             is_misread: !misread(file).is_empty(),
             has_tests_file: field(TESTS_FILE).is_some(),
+            blob: *ObjectId::of_blob(file.bytes()).as_bytes(),
             file: FileStat::default(),
             checklist: count_boxes(file.body()),
             due_at: None,

@@ -25,6 +25,16 @@ fn validator(schema: Schema) -> Validator {
     jsonschema::draft202012::new(&schema.document()).unwrap()
 }
 
+#[test]
+fn texts_are_the_indented_documents() {
+    for schema in Schema::ALL {
+        assert_eq!(schema.text(), format!("{:#}", schema.document()), "{schema}");
+    }
+    let odd = r#" {"a\\": [ ], "b\"}": [1 , -25, true,{ } ], "c": "ä{\\" } "#;
+    let value: Value = serde_json::from_str(odd).unwrap();
+    assert_eq!(super::indented(odd), format!("{value:#}"));
+}
+
 fn value(text: &str) -> Value {
     yaml::parse(text, &ParseLimits::default()).unwrap().to_value()
 }

@@ -130,7 +130,7 @@ impl Repository {
         };
         let locks = Locks { index: index.file.clone(), branch: Some(lock), files };
         let mut waiting = record_locks(record, &locks, &self.reference_path(&base.reference))?;
-        waiting.push(branch.temp.unsynced()?);
+        waiting.push(branch.temp.unsynced());
         sync_files(waiting)?;
         let index = index.lock(self.git_dir().join("index.lock"), deadline)?;
         crash_points::point("git.index-locked");
@@ -167,7 +167,7 @@ impl Repository {
         };
         self.write_reflogs(reference, base.commit, &[step])?;
         let index_place = self.git_dir().join("index");
-        let index = lock.index.unsynced(&index_place)?;
+        let index = lock.index.unsynced(&index_place);
         lock.index.rename_to(&index_place).at("replace", &index_place)?;
         crash_points::point("git.index-moved");
         let place = self.reference_path(reference);
@@ -249,7 +249,7 @@ impl Repository {
                 let mode = if after.mode == MODE_EXECUTABLE { 0o777 } else { 0o666 };
                 let mut temp = Temp::create_new(folder, TEMPORARY, mode)?;
                 temp.write(&self.read_blob(after.id)?)?;
-                waiting.push(temp.unsynced()?);
+                waiting.push(temp.unsynced());
                 written.push((temp, place, *path, before.map(|leaf| leaf.id)));
             }
             sync_files(waiting)?;
@@ -312,7 +312,7 @@ fn unsynced(place: &Path) -> Option<Unsynced> {
         kind if kind.is_dir() => SyncPart::Names,
         _ => return None,
     };
-    Unsynced::new(&File::open(place).ok()?, place, part).ok()
+    Some(Unsynced::new(File::open(place).ok()?, place, part))
 }
 
 impl Repository {

@@ -93,7 +93,8 @@ impl Repository {
             let folder = folder_of(&record).filter(|_| !is_same(&record, self.git_dir()))?;
             link_of(&folder).is_some_and(|link| is_same(&link, &record)).then_some((record, folder))
         });
-        let main = self.main_folder().filter(|_| !is_same(self.git_dir(), self.common_dir()));
+        let is_linked = !is_same(self.git_dir(), self.common_dir());
+        let main = is_linked.then(|| self.main_folder()).flatten();
         let main = main.map(|folder| (self.common_dir().to_owned(), folder));
         let mut heads = Vec::new();
         for (git_dir, folder) in main.into_iter().chain(linked) {
@@ -223,7 +224,9 @@ pub(crate) fn folder_of(record: &Path) -> Option<PathBuf> {
 
 /// Returns whether both are the same existing folder.
 pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
-    fs::canonicalize(one).is_ok_and(|one| fs::canonicalize(other).is_ok_and(|other| one == other))
+    one == other
+        || fs::canonicalize(one)
+            .is_ok_and(|one| fs::canonicalize(other).is_ok_and(|other| one == other))
 }
 
 /// Returns whether a checkout has finished. Git locks a worktree meanwhile, with a localized reason, and writes the index at the end.

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
@@ -17,11 +18,14 @@ use crate::objects::git_file;
 use crate::objects::tree::{Leaf, MODE_EXECUTABLE, MODE_FILE, text};
 use crate::repository::handle::Repository;
 
+/// The name of the files with attributes.
+pub(crate) const ATTRIBUTE_FILE: &str = ".gitattributes";
+
 /// The variable that names an index to git.
 pub(crate) const INDEX: &str = "GIT_INDEX_FILE";
 
-/// The bits of an entry's flags that hold its conflict stage; zero if it is merged.
-pub(crate) const STAGE: u16 = 0x3000;
+/// The stage of our side of a conflict.
+pub(crate) const OURS: u8 = 2;
 const STAGE_SHIFT: u32 = 12;
 
 /// The change of one path between the branch's commit and the last prepared commit.
@@ -44,6 +48,7 @@ pub(crate) struct StagedEntry {
 }
 
 /// An entry as `git ls-files` lists it. An intent-to-add entry looks like an empty file.
+#[derive(Debug, Clone)]
 pub(crate) struct ListedEntry {
     /// From the top of the repository.
     pub path: Vec<u8>,
@@ -61,11 +66,6 @@ pub(crate) fn as_index_error(file: &Path, error: GitError) -> GitError {
 }
 
 impl Repository {
-    /// Reads the worktree's index.
-    pub(crate) fn index_now(&self) -> Result<Index, GitError> {
-        self.index_at(&self.git_dir().join("index"))
-    }
-
     /// Reads an index file.
     pub(crate) fn index_at(&self, file: &Path) -> Result<Index, GitError> {
         if let Ok(index) = Index::open(file) {
@@ -87,12 +87,22 @@ impl Repository {
         paths: &[&str],
     ) -> Result<Vec<ListedEntry>, GitError> {
         let mut git = self.git_command();
-        git.env(INDEX, file)
-            .args(["--literal-pathspecs", "ls-files", "--stage", "-z", "--full-name", "--"])
-            .args(paths);
-        let output = command::run_git(git, &[])?;
-        Ok(output.split(|byte| *byte == 0).filter_map(parse_listed).collect())
+        git.env(INDEX, file).arg("--literal-pathspecs");
+        list(git, paths)
     }
+
+    /// Lists the attribute files in the index by `git ls-files`.
+    pub(crate) fn list_attribute_files(&self) -> Result<Vec<ListedEntry>, GitError> {
+        let pattern = format!(":(top,glob)**/{ATTRIBUTE_FILE}");
+        let file = self.git_dir().join("index");
+        list(self.git_command(), &[&pattern]).map_err(|error| as_index_error(&file, error))
+    }
+}
+
+fn list(mut git: Command, paths: &[&str]) -> Result<Vec<ListedEntry>, GitError> {
+    git.args(["ls-files", "--stage", "-z", "--full-name", "--"]).args(paths);
+    let output = command::run_git(git, &[])?;
+    Ok(output.split(|byte| *byte == 0).filter_map(parse_listed).collect())
 }
 
 /// Reads `MODE ID STAGE<tab>PATH`.
@@ -106,7 +116,7 @@ fn parse_listed(line: &[u8]) -> Option<ListedEntry> {
 }
 
 /// Converts to an entry without stat data, which no caller needs.
-fn without_stat(ListedEntry { path, leaf, stage }: ListedEntry) -> IndexEntry {
+pub(crate) fn without_stat(ListedEntry { path, leaf, stage }: ListedEntry) -> IndexEntry {
     let never = IndexTime::new(0, 0);
     IndexEntry {
         ctime: never,
@@ -135,8 +145,8 @@ pub struct StagedVersion {
 }
 
 impl StagedVersion {
-    fn of(entry: &IndexEntry) -> Self {
-        Self { content: ObjectId::from_git(entry.id), mode: entry.mode }
+    fn of(leaf: Leaf) -> Self {
+        Self { content: leaf.id, mode: leaf.mode }
     }
 
     /// Returns whether it is a file, and not a link or another repository.
@@ -162,29 +172,33 @@ pub struct Unmerged {
 impl Repository {
     /// Returns the unmerged files of the project.
     pub fn unmerged(&self) -> Result<Vec<Unmerged>, GitError> {
-        let index = self.index_now()?;
-        let mut found = Vec::new();
-        for conflict in index.conflicts().during(reading)? {
-            let conflict = conflict.during(reading)?;
-            let sides = [&conflict.ancestor, &conflict.our, &conflict.their];
-            let path =
-                sides.iter().find_map(|side| String::from_utf8(side.as_ref()?.path.clone()).ok());
-            let Some(path) = path.and_then(|full| self.own_path(&full)) else { continue };
-            let [base, ours, theirs] = sides.map(|side| side.as_ref().map(StagedVersion::of));
-            found.push(Unmerged { path, base, ours, theirs });
-        }
+        let mut found: Vec<Unmerged> = Vec::new();
+        self.each_index_entry(&mut |path, leaf, stage| {
+            let path = str::from_utf8(path).ok().filter(|_| stage > 0);
+            let Some(path) = path.and_then(|full| self.own_path(full)) else { return };
+            if found.last().is_none_or(|last| last.path != path) {
+                found.push(Unmerged { path, base: None, ours: None, theirs: None });
+            }
+            let Some(Unmerged { base, ours, theirs, .. }) = found.last_mut() else { return };
+            let side = match stage {
+                1 => base,
+                OURS => ours,
+                _ => theirs,
+            };
+            *side = Some(StagedVersion::of(leaf));
+        })?;
         Ok(found)
     }
 
     /// Returns the merged index entries of the project's files whose path ends with `end`.
     pub fn staged(&self, end: &str) -> Result<Vec<(String, StagedVersion)>, GitError> {
-        let index = self.index_now()?;
-        let merged = index.iter().filter(|entry| entry.flags & STAGE == 0);
-        let named = merged.filter_map(|entry| {
-            let version = StagedVersion::of(&entry);
-            Some((self.own_path(&String::from_utf8(entry.path).ok()?)?, version))
-        });
-        Ok(named.filter(|(path, _)| path.ends_with(end)).collect())
+        let mut found = Vec::new();
+        self.each_index_entry(&mut |path, leaf, stage| {
+            let path = str::from_utf8(path).ok().filter(|path| stage == 0 && path.ends_with(end));
+            let own = path.and_then(|path| self.own_path(path));
+            found.extend(own.map(|path| (path, StagedVersion::of(leaf))));
+        })?;
+        Ok(found)
     }
 
     /// Returns the file that a commit has at a path, if any.
@@ -279,10 +293,6 @@ impl Repository {
             }
         }
     }
-}
-
-fn reading() -> String {
-    "read git's index".to_owned()
 }
 
 /// A file of the project whose index entry differs from HEAD.
@@ -450,8 +460,9 @@ impl Repository {
 impl Repository {
     /// Returns all paths of git's index, each with its object; paths that are not UTF-8 are shown as text.
     pub fn tracked_files(&self) -> Result<Vec<(String, ObjectId)>, GitError> {
-        let entry = |entry: IndexEntry| (text(entry.path), ObjectId::from_git(entry.id));
-        Ok(self.index_now()?.iter().map(entry).collect())
+        let mut files = Vec::new();
+        self.each_index_entry(&mut |path, leaf, _| files.push((text(path.to_vec()), leaf.id)))?;
+        Ok(files)
     }
 
     /// Returns the blob id of a file's bytes, of any size; `None` if it cannot be read.

@@ -3,7 +3,7 @@
 //! checkout is checked too.
 
 use std::fs;
-use std::io::{ErrorKind, Read};
+use std::io::{ErrorKind, Seek};
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
@@ -17,10 +17,11 @@ use crate::id::CommitId;
 use crate::objects::git_file;
 use crate::objects::tree::text;
 use crate::repository::handle::{OwnFolderCheck, Repository};
+use aof_system::disk::read_expected;
 
 /// The number of bytes of an index that are read first. The folder's name is early in it, unless the project is far down in a large
 /// repository.
-const BEGINNING: u64 = 1 << 16;
+const BEGINNING: usize = 1 << 16;
 
 /// The folder of each clone's own locks, records and inbox. Anyone who can put files there acts for its user.
 pub(crate) const OWN_FOLDER: &str = ".aof";
@@ -111,17 +112,19 @@ impl Repository {
 
     fn own_folder_of_index(&self) -> Result<Option<String>, GitError> {
         let path = self.git_dir().join("index");
-        let mut file = match git_file::open(&path) {
-            Ok(file) => file,
+        let (mut file, size) = match git_file::open_sized(&path) {
+            Ok(opened) => opened,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error).at("read", &path),
         };
         let folder = self.full_path("");
         let mut found = None;
         if !self.is_split()? {
-            let mut bytes = Vec::new();
-            for most in [BEGINNING, u64::MAX] {
-                (&mut file).take(most).read_to_end(&mut bytes).at("read", &path)?;
+            for most in [BEGINNING.min(size), size] {
+                if most > BEGINNING {
+                    file.rewind().at("read", &path)?;
+                }
+                let bytes = read_expected(&file, most).at("read", &path)?;
                 let seen = each_name(&bytes, &mut |name| {
                     found = own_name(&folder, name);
                     if found.is_some() || is_behind(&folder, name) {

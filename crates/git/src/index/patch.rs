@@ -3,12 +3,13 @@
 //! Extensions: `TREE` is invalidated for changed folders; `REUC` is kept; `UNTR` is kept unless a name is added or removed (git
 //! rebuilds it). All others are dropped, which is allowed: they hold offsets or bitmaps of entries, or are unknown.
 
+use std::borrow::Cow;
 use std::ops::{ControlFlow, Range};
 use std::time::{Duration, SystemTime};
 
 use sha1::{Digest, Sha1};
 
-use super::entries::{PathChange, StagedEntry};
+use super::entries::{ATTRIBUTE_FILE, ListedEntry, PathChange, StagedEntry};
 use crate::id::ObjectId;
 use crate::objects::tree::Leaf;
 
@@ -37,59 +38,60 @@ impl Stat {
     }
 }
 
-/// Returns the index with these changes. The scan's hits, the changes and the stats correspond by position.
-pub(crate) fn patch(
-    old: &[u8],
+/// Returns the parts of the index with these changes. The scan's hits, the changes and the stats correspond by position.
+pub(crate) fn patch<'o>(
+    old: &'o [u8],
     scan: &Scan,
     changes: &[PathChange],
     stats: &[Option<Stat>],
-) -> Vec<u8> {
-    let mut new = Vec::with_capacity(old.len() + changes.len() * 128);
+) -> Vec<Cow<'o, [u8]>> {
+    let mut parts = vec![Cow::default()];
     let mut entries = scan.entries;
-    let mut copied = 0;
+    let mut copied = HEADER;
     let mut names_changed = false;
     for ((hit, change), stat) in scan.hits.iter().zip(changes).zip(stats) {
         let replaced = old_range(hit);
-        new.extend(&old[copied..replaced.start]);
+        parts.push(Cow::Borrowed(&old[copied..replaced.start]));
         copied = replaced.end;
         entries -= u32::try_from(hit.entries.len()).expect("at most three stages");
         names_changed |= hit.entries.is_empty() == change.after.is_some();
         if let Some(leaf) = change.after {
-            write_entry(
-                &mut new,
-                &change.path,
-                leaf,
-                stat.unwrap_or(Stat::UNKNOWN),
-                hit.entries.first(),
-            );
+            let stat = stat.unwrap_or(Stat::UNKNOWN);
+            parts.push(Cow::Owned(entry_bytes(&change.path, leaf, stat, hit.entries.first())));
             entries += 1;
         }
     }
-    new.extend(&old[copied..scan.entries_end]);
-    new[8..HEADER].copy_from_slice(&entries.to_be_bytes());
+    parts.push(Cow::Borrowed(&old[copied..scan.entries_end]));
+    parts[0] = Cow::Owned([&old[..8], &entries.to_be_bytes()].concat());
 
+    let mut end = Vec::new();
     for extension in &scan.extensions {
         let body = &old[extension.body.clone()];
         match &extension.signature {
             b"TREE" => {
                 let mut copy = Vec::with_capacity(body.len());
                 // A malformed `TREE` is dropped.
-                if copy_node(&mut &body[..], "", changes, &mut copy).is_some() {
-                    write_extension(&mut new, *b"TREE", &copy);
+                if copy_node(&mut &body[..], Some(""), changes, &mut copy).is_some() {
+                    write_extension(&mut end, *b"TREE", &copy);
                 }
             }
             b"UNTR" if names_changed => {}
-            b"REUC" | b"UNTR" => write_extension(&mut new, extension.signature, body),
+            b"REUC" | b"UNTR" => write_extension(&mut end, extension.signature, body),
             _ => {}
         }
     }
     if scan.unhashed {
-        new.extend([0; 20]);
+        end.extend([0; 20]);
     } else {
-        let checksum = Sha1::digest(&new);
-        new.extend(checksum);
+        let mut checksum = Sha1::new();
+        for part in &parts {
+            checksum.update(part);
+        }
+        checksum.update(&end);
+        end.extend(checksum.finalize());
     }
-    new
+    parts.push(Cow::Owned(end));
+    parts
 }
 
 fn old_range(hit: &Hit) -> std::ops::Range<usize> {
@@ -99,15 +101,9 @@ fn old_range(hit: &Hit) -> std::ops::Range<usize> {
     }
 }
 
-/// Appends an entry; keeps the flags that a person can set on the old one.
-fn write_entry(
-    index: &mut Vec<u8>,
-    path: &str,
-    leaf: Leaf,
-    stat: Stat,
-    old: Option<&ScannedEntry>,
-) {
-    let begin = index.len();
+/// Returns the bytes of an entry; keeps the flags that a person can set on the old one.
+fn entry_bytes(path: &str, leaf: Leaf, stat: Stat, old: Option<&ScannedEntry>) -> Vec<u8> {
+    let mut entry = Vec::with_capacity(padded(FIXED + 4 + path.len()));
     let words = [
         stat.created[0],
         stat.created[1],
@@ -120,17 +116,18 @@ fn write_entry(
         stat.group,
         stat.size,
     ];
-    index.extend(words.iter().flat_map(|word| word.to_be_bytes()));
-    index.extend(leaf.id.as_bytes());
-    debug_assert_eq!(index.len() - begin, FIXED);
+    entry.extend(words.iter().flat_map(|word| word.to_be_bytes()));
+    entry.extend(leaf.id.as_bytes());
+    debug_assert_eq!(entry.len(), FIXED);
     let length = u16::try_from(path.len()).unwrap_or(NAME_MASK).min(NAME_MASK);
     let kept = old.map_or(0, |old| old.flags & (FLAG_VALID | FLAG_EXTENDED));
-    index.extend((kept | length).to_be_bytes());
+    entry.extend((kept | length).to_be_bytes());
     if let Some(extended) = old.and_then(|old| old.extended) {
-        index.extend(extended.to_be_bytes());
+        entry.extend(extended.to_be_bytes());
     }
-    index.extend(path.as_bytes());
-    index.resize(begin + padded(index.len() - begin), 0);
+    entry.extend(path.as_bytes());
+    entry.resize(padded(entry.len()), 0);
+    entry
 }
 
 fn write_extension(index: &mut Vec<u8>, signature: [u8; 4], body: &[u8]) {
@@ -170,6 +167,8 @@ pub(crate) struct Scan {
     pub unhashed: bool,
     /// One hit per path that was looked for, in that order.
     pub hits: Vec<Hit>,
+    /// The attribute files of all folders.
+    pub attribute_files: Vec<ListedEntry>,
 }
 
 /// An extension's signature and body.
@@ -201,7 +200,14 @@ impl Scan {
     /// Returns the scan of an empty index.
     pub(crate) fn empty(paths: usize) -> Self {
         let hits = (0..paths).map(|_| Hit { place: HEADER, entries: Vec::new() }).collect();
-        Self { entries: 0, entries_end: HEADER, extensions: Vec::new(), unhashed: false, hits }
+        Self {
+            entries: 0,
+            entries_end: HEADER,
+            extensions: Vec::new(),
+            unhashed: false,
+            hits,
+            attribute_files: Vec::new(),
+        }
     }
 }
 
@@ -235,11 +241,14 @@ pub(crate) fn scan(bytes: &[u8], paths: &[&str]) -> Result<IndexLayout, String> 
             }
             wanted += 1;
         }
+        let stage = stage_of(flags);
+        let intent_to_add = extended.is_some_and(|extended| extended & INTENT_TO_ADD != 0);
+        if is_attribute_file(name) && !intent_to_add {
+            let leaf = leaf_at(bytes, at);
+            scan.attribute_files.push(ListedEntry { path: name.to_vec(), leaf, stage });
+        }
         if wanted < paths.len() && paths[wanted].as_bytes() == name {
-            let id = ObjectId::from_raw(&bytes[at + 40..at + 60]).expect("20 bytes");
-            let stage = u8::try_from(flags >> 12 & 3).expect("two bits");
-            let intent_to_add = extended.is_some_and(|extended| extended & INTENT_TO_ADD != 0);
-            let staged = StagedEntry { leaf: Leaf { mode, id }, stage, intent_to_add };
+            let staged = StagedEntry { leaf: leaf_at(bytes, at), stage, intent_to_add };
             scan.hits[wanted].entries.push(ScannedEntry {
                 range: at..end,
                 staged,
@@ -292,6 +301,35 @@ pub(crate) fn each_name(bytes: &[u8], look: &mut dyn FnMut(&[u8]) -> ControlFlow
     true
 }
 
+/// Visits the path, the leaf and the conflict stage of each entry of an index that [`scan`] knows.
+pub(crate) fn each_entry<'b>(
+    bytes: &'b [u8],
+    scan: &Scan,
+    visit: &mut dyn FnMut(&'b [u8], Leaf, u8),
+) {
+    let mut at = HEADER;
+    while at < scan.entries_end
+        && let Some((name, flags, _, end)) = entry(bytes, at)
+    {
+        visit(name, leaf_at(bytes, at), stage_of(flags));
+        at = end;
+    }
+}
+
+fn leaf_at(bytes: &[u8], entry: usize) -> Leaf {
+    let id = ObjectId::from_raw(&bytes[entry + 40..entry + 60]).expect("20 bytes");
+    Leaf { mode: be32(bytes, entry + 24), id }
+}
+
+fn stage_of(flags: u16) -> u8 {
+    u8::try_from(flags >> 12 & 3).expect("two bits")
+}
+
+fn is_attribute_file(path: &[u8]) -> bool {
+    path.strip_suffix(ATTRIBUTE_FILE.as_bytes())
+        .is_some_and(|folder| folder.is_empty() || folder.ends_with(b"/"))
+}
+
 /// Returns an entry's name, flags, extended flags and end.
 fn entry(bytes: &[u8], at: usize) -> Option<(&[u8], u16, Option<u16>, usize)> {
     let flags = be16(bytes.get(at + FIXED..at + FIXED + 2)?);
@@ -323,13 +361,15 @@ fn be32(bytes: &[u8], at: usize) -> u32 {
 }
 
 /// Copies the cache-tree node of a folder and those below it, and invalidates folders of changed paths, as git does on staging. A
-/// node is its name, NUL, its number of entries (negative: invalid), its number of subfolders, and its tree id.
+/// node is its name, NUL, its number of entries (negative: invalid), its number of subfolders, and its tree id. `above` is the path
+/// of the folder above; `None` if nothing changes in that.
 fn copy_node(
     rest: &mut &[u8],
-    above: &str,
+    above: Option<&str>,
     changes: &[PathChange],
     copy: &mut Vec<u8>,
 ) -> Option<()> {
+    let node = *rest;
     let mut until = |end: u8| {
         let (taken, behind) = rest.split_at_checked(rest.iter().position(|byte| *byte == end)?)?;
         *rest = &behind[1..];
@@ -337,11 +377,15 @@ fn copy_node(
     };
     let (name, entries, folders) = (until(0)?, until(b' ')?, until(b'\n')?);
     let is_known = entries.parse::<i64>().ok()? >= 0;
-    let folder = if name.is_empty() { String::new() } else { format!("{above}{name}/") };
-    let is_changed = changes.iter().any(|change| change.path.starts_with(&folder));
-    let tree = rest.split_off(..if is_known { 20 } else { 0 })?;
-    let entries = if is_changed { "-1" } else { entries };
-    copy.extend(format!("{name}\0{entries} {folders}\n").bytes());
-    copy.extend(if is_changed { &[] } else { tree });
-    (0..folders.parse::<usize>().ok()?).try_for_each(|_| copy_node(rest, &folder, changes, copy))
+    let folder =
+        above.map(|above| if name.is_empty() { String::new() } else { format!("{above}{name}/") });
+    let is_changed = |folder: &String| changes.iter().any(|change| change.path.starts_with(folder));
+    let folder = folder.filter(is_changed);
+    rest.split_off(..if is_known { 20 } else { 0 })?;
+    match folder {
+        Some(_) => copy.extend(format!("{name}\0-1 {folders}\n").bytes()),
+        None => copy.extend(&node[..node.len() - rest.len()]),
+    }
+    let mut below = 0..folders.parse::<usize>().ok()?;
+    below.try_for_each(|_| copy_node(rest, folder.as_deref(), changes, copy))
 }

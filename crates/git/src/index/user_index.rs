@@ -6,23 +6,25 @@
 //! The patched file keeps the modification time of the one it replaces. Git takes an entry's stat data on trust only
 //! if the file is older than the index, so a younger index would make it trust entries that it should look at again.
 
+use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::fs::{self, File, Metadata};
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use super::entries::{INDEX, ListedEntry, PathChange, StagedEntry};
+use super::entries::{INDEX, ListedEntry, PathChange, StagedEntry, as_index_error};
 use super::patch;
 use super::patch::{IndexLayout, Scan, Stat};
 use crate::command;
 use crate::error::{At, GitError};
 use crate::id::ObjectId;
 use crate::objects::git_file;
-use crate::objects::git_file::read_to_end;
 use crate::objects::loose::{ObjectKind, Temp, name};
 use crate::objects::tree::Leaf;
 use crate::repository::handle::Repository;
+use aof_system::disk::read_to_end;
 
 /// The index at one moment.
 pub(crate) struct Index {
@@ -31,6 +33,8 @@ pub(crate) struct Index {
     /// Its open file and metadata; `None` if there is no index yet.
     file: Option<Opened>,
     layout: IndexLayout,
+    /// The attribute files of a layout that git itself reads.
+    foreign_attribute_files: OnceCell<Vec<ListedEntry>>,
 }
 
 /// A file kept open, so that its inode number is not reused.
@@ -39,19 +43,32 @@ struct Opened {
     metadata: Metadata,
 }
 
-/// The bytes of a new index, and the modification time that its file must have.
-pub(crate) struct Patched {
-    pub bytes: Vec<u8>,
+/// The parts of a new index, and the modification time that its file must have.
+pub(crate) struct Patched<'i> {
+    pub parts: Vec<Cow<'i, [u8]>>,
     pub modified: Option<SystemTime>,
 }
 
 impl Repository {
     /// Returns the fault of git's index; `None` if it is sound.
     pub fn index_fault(&self) -> Option<GitError> {
-        let looked = Index::read(self, &[])
-            .and_then(|index| index.is_there(self))
-            .and_then(|()| self.index_now());
+        let looked = Index::read(self, &[]).and_then(|index| {
+            index.is_there(self)?;
+            // Git itself reads the other layouts.
+            match index.layout {
+                IndexLayout::Known(_) => Ok(()),
+                IndexLayout::Foreign => index.each_entry(self, &mut |_, _, _| {}),
+            }
+        });
         looked.err()
+    }
+
+    /// Visits the path, the leaf and the conflict stage of each entry of the worktree's index.
+    pub(crate) fn each_index_entry(
+        &self,
+        visit: &mut dyn FnMut(&[u8], Leaf, u8),
+    ) -> Result<(), GitError> {
+        Index::read(self, &[])?.each_entry(self, visit)
     }
 }
 
@@ -63,7 +80,7 @@ impl Index {
             Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 let layout = IndexLayout::Known(Scan::empty(paths.len()));
-                return Ok(Self { path, bytes: patch::EMPTY.to_vec(), file: None, layout });
+                return Ok(Self::of(path, patch::EMPTY.to_vec(), None, layout));
             }
             Err(error) => return Err(error).at("read", &path),
         };
@@ -72,7 +89,30 @@ impl Index {
             read_to_end(&file, usize::try_from(metadata.len()).unwrap_or(0)).at("read", &path)?;
         let layout = patch::scan(&bytes, paths)
             .map_err(|detail| GitError::Index { path: path.clone(), detail })?;
-        Ok(Self { path, bytes, file: Some(Opened { _file: file, metadata }), layout })
+        Ok(Self::of(path, bytes, Some(Opened { _file: file, metadata }), layout))
+    }
+
+    fn of(path: PathBuf, bytes: Vec<u8>, file: Option<Opened>, layout: IndexLayout) -> Self {
+        Self { path, bytes, file, layout, foreign_attribute_files: OnceCell::new() }
+    }
+
+    fn each_entry(
+        &self,
+        repository: &Repository,
+        visit: &mut dyn FnMut(&[u8], Leaf, u8),
+    ) -> Result<(), GitError> {
+        match &self.layout {
+            IndexLayout::Known(scan) => patch::each_entry(&self.bytes, scan, visit),
+            IndexLayout::Foreign => {
+                let listed = repository.list_entries(&self.path, &[]);
+                for ListedEntry { path, leaf, stage } in
+                    listed.map_err(|error| as_index_error(&self.path, error))?
+                {
+                    visit(&path, leaf, stage);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Returns whether the index file still is the one that was read.
@@ -90,6 +130,23 @@ impl Index {
         Ok(now.is_some_and(|now| {
             identity(&now) == identity(&file.metadata) && now.len() == self.bytes.len() as u64
         }))
+    }
+
+    /// Returns the attribute files in the index.
+    pub(crate) fn attribute_files(
+        &self,
+        repository: &Repository,
+    ) -> Result<&[ListedEntry], GitError> {
+        match &self.layout {
+            IndexLayout::Known(scan) => Ok(&scan.attribute_files),
+            IndexLayout::Foreign => {
+                if let Some(listed) = self.foreign_attribute_files.get() {
+                    return Ok(listed);
+                }
+                let listed = repository.list_attribute_files()?;
+                Ok(self.foreign_attribute_files.get_or_init(|| listed))
+            }
+        }
     }
 
     /// Returns the mode bits for the file that replaces this one.
@@ -160,22 +217,24 @@ impl Index {
         &self,
         repository: &Repository,
         changes: &[PathChange],
-    ) -> Result<Patched, GitError> {
+    ) -> Result<Patched<'_>, GitError> {
         let stats: Vec<_> = changes
             .iter()
             .map(|change| {
                 change.after.and_then(|leaf| of_clean_file(repository, &change.path, leaf.id))
             })
             .collect();
-        let bytes = match &self.layout {
+        let parts = match &self.layout {
             IndexLayout::Known(scan) => patch::patch(&self.bytes, scan, changes, &stats),
-            IndexLayout::Foreign => patch_foreign(repository, &self.bytes, changes)?,
+            IndexLayout::Foreign => {
+                vec![Cow::Owned(patch_foreign(repository, &self.bytes, changes)?)]
+            }
         };
         let modified = match &self.file {
             Some(file) => file.metadata.modified().ok(),
             None => stats.iter().flatten().map(Stat::modified).min(),
         };
-        Ok(Patched { bytes, modified })
+        Ok(Patched { parts, modified })
     }
 
     fn staged(

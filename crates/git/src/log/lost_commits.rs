@@ -3,7 +3,7 @@
 //! made in between are lost. The branch's reflog shows them: a person who means to go back does not reset to `HEAD`.
 
 use std::fs::{self, Metadata};
-use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::io::{ErrorKind, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -18,15 +18,16 @@ use crate::objects::commit::LogEntry;
 use crate::objects::git_file;
 use crate::repository::handle::Repository;
 use crate::repository::references::Head;
+use aof_system::disk::read_expected;
 
 /// The number of bytes read at the end of a reflog: well over a thousand moves of the branch.
-const TAIL: u64 = 256 * 1024;
+const TAIL: usize = 256 * 1024;
 /// The number of branch moves whose times are kept.
 const MOST_MOVES: usize = 1_000;
 /// The longest time that a file's time may be behind the clock: a tick of the kernel.
 const CLOCK_LAG: Duration = Duration::from_millis(10);
 /// The number of bytes of a reflog that are read to see the last move.
-const LAST_LINES: u64 = 4 * 1024;
+const LAST_LINES: usize = 4 * 1024;
 
 /// Commits that were dropped from the branch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -211,15 +212,15 @@ impl Repository {
 }
 
 /// Returns the last bytes of a reflog.
-fn reflog_end(path: &Path, most: u64) -> Result<String, GitError> {
-    let mut file = match git_file::open(path) {
+fn reflog_end(path: &Path, most: usize) -> Result<String, GitError> {
+    let (mut file, length) = match git_file::open_sized(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(String::new()),
         opened => opened.at("read", path)?,
     };
-    let length = file.metadata().at("read", path)?.len();
-    let mut bytes = Vec::new();
-    file.seek(SeekFrom::Start(length.saturating_sub(most))).at("read", path)?;
-    file.take(most).read_to_end(&mut bytes).at("read", path)?;
+    if length > most {
+        file.seek(SeekFrom::Start((length - most) as u64)).at("read", path)?;
+    }
+    let bytes = read_expected(&file, length.min(most)).at("read", path)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 

@@ -190,7 +190,7 @@ impl Repository {
         let id = CommitId::new(commit.id);
         objects.push(commit);
         let mut staged = self.objects().stage_loose(&objects)?;
-        sync_files(staged.unsynced()?)?;
+        sync_files(staged.unsynced())?;
         self.objects().name_staged(&mut staged)?;
         Ok(id)
     }

@@ -2,27 +2,32 @@
 
 use std::fs::{File, FileType};
 use std::io;
-use std::os::fd::AsFd;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
-use rustix::io::Errno;
+
+use aof_system::disk::read_to_end;
 
 /// Opens a file to read it.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
+    open_sized(path).map(|(file, _)| file)
+}
+
+/// Opens a file to read it, and returns its size, too.
+pub(crate) fn open_sized(path: &Path) -> io::Result<(File, usize)> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
-    match what_else(file.metadata()?.file_type()) {
-        None => Ok(file),
+    let data = file.metadata()?;
+    match what_else(data.file_type()) {
+        None => Ok((file, usize::try_from(data.len()).unwrap_or(0))),
         Some(what) => Err(no_file(what)),
     }
 }
 
 /// Returns the bytes of a file.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let file = open(path)?;
-    let size = usize::try_from(file.metadata()?.len()).unwrap_or(0);
+    let (file, size) = open_sized(path)?;
     read_to_end(&file, size)
 }
 
@@ -39,20 +44,6 @@ pub(crate) fn check(path: &Path) -> io::Result<()> {
             what_else(found.file_type()).map_or(Ok(()), |what| Err(no_file(what)))
         }
         _ => Ok(()),
-    }
-}
-
-/// Reads a file on a local disk to its end, in one call if it is no longer than expected: a short read is the last one.
-pub(crate) fn read_to_end(file: impl AsFd, expected: usize) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(expected + 1);
-    loop {
-        let room = bytes.capacity() - bytes.len();
-        match rustix::io::read(&file, rustix::buffer::spare_capacity(&mut bytes)) {
-            Ok(read) if read < room => return Ok(bytes),
-            Ok(_) => bytes.reserve(bytes.len()),
-            Err(Errno::INTR) => {}
-            Err(cause) => return Err(cause.into()),
-        }
     }
 }
 

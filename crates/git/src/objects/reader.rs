@@ -21,12 +21,10 @@ use super::git_file;
 use super::loose::{ObjectFolder, ObjectKind, name, place_in};
 use crate::error::{During, GitError};
 use crate::id::ObjectId;
+use aof_system::disk::read_expected;
 
 /// Half of the size of the object cache, in bytes; one flat folder of 100,000 tasks is 3.5 MB.
 const ROOM: usize = 4 << 20;
-
-/// Larger than a small file, so that one read shows its end.
-const SMALL: usize = 8 << 10;
 
 /// The number of missing loose objects in a folder after which the folder is listed.
 const MISSES: usize = 4;
@@ -251,22 +249,21 @@ enum LooseFile {
 
 /// Reads a loose file.
 fn loose(file: &Path) -> LooseFile {
-    match git_file::open(file) {
-        Ok(file) => inflate(&file).map_or(LooseFile::Unreadable, LooseFile::Object),
+    match git_file::open_sized(file) {
+        Ok((file, size)) => inflate(&file, size).map_or(LooseFile::Unreadable, LooseFile::Object),
         Err(error) if error.kind() == ErrorKind::NotFound => LooseFile::Missing,
         Err(_) => LooseFile::Unreadable,
     }
 }
 
-fn inflate(file: &File) -> Option<Inflated> {
-    let deflated = git_file::read_to_end(file, SMALL).ok()?;
+fn inflate(file: &File, size: usize) -> Option<Inflated> {
+    let deflated = read_expected(file, size).ok()?;
     let mut bytes = Vec::with_capacity(deflated.len() * 2);
     ZlibDecoder::new(deflated.as_slice()).read_to_end(&mut bytes).ok()?;
     let start = bytes.iter().take(32).position(|byte| *byte == 0)? + 1;
     let kind =
         ObjectKind::ALL.into_iter().find(|kind| bytes.starts_with(kind.word().as_bytes()))?;
-    bytes.drain(..start);
-    Some((kind, bytes.into()))
+    Some((kind, bytes[start..].into()))
 }
 
 /// Fails if libgit2 would wait for ever for a loose file: it is a pipe, or truncated, as after a power cut.
@@ -326,12 +323,16 @@ pub(crate) struct UnreadableAlternate {
 pub(crate) fn folders(objects: &Path) -> Result<ObjectFolders, GitError> {
     let mut lost = Vec::new();
     let mut folders = vec![objects.to_owned()];
-    let mut known: Vec<PathBuf> = fs::canonicalize(objects).into_iter().collect();
+    let mut known: Vec<PathBuf> = Vec::new();
     let mut nearest = 0..1;
     for _ in 0..=DEEPEST {
         let mut named = Vec::new();
         for lender in &folders[nearest.clone()] {
-            for folder in named_by(lender)? {
+            let names = named_by(lender)?;
+            if known.is_empty() && !names.is_empty() {
+                known.extend(fs::canonicalize(objects));
+            }
+            for folder in names {
                 match fs::canonicalize(&folder)
                     .and_then(|whole| fs::read_dir(&whole).map(|_| whole))
                 {

@@ -22,8 +22,8 @@ pub(crate) struct ConfigFolders<'r> {
     pub git_dir: &'r Path,
     pub common_dir: &'r Path,
     pub worktree_root: &'r Path,
-    /// True if libgit2 ignores the variables that name configuration files.
-    pub ignores_variables: bool,
+    /// Decides whether libgit2 ignores the variables that name configuration files.
+    pub ignores_variables: &'r dyn Fn() -> bool,
 }
 
 /// Git's configuration as it was at one moment.
@@ -164,7 +164,7 @@ fn needs_git(place: Option<ConfigFolders<'_>>) -> bool {
     // libgit2 reads the XDG file beside the named one; git does not.
     is_named && Config::find_xdg().is_ok()
         || (is_named || is_set("GIT_CONFIG_SYSTEM") || is_set("GIT_CONFIG_NOSYSTEM"))
-            && place.ignores_variables
+            && (place.ignores_variables)()
 }
 
 /// Returns the files that git reads first, whether they exist or not, and HEAD, on which `onbranch:` depends.

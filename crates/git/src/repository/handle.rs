@@ -18,7 +18,7 @@ use crate::error::{At, During, GitError};
 use crate::id::{CommitId, ObjectId};
 use crate::objects::commit::{Links, LogEntry, ParsedCommit, entry, links, named_parents};
 use crate::objects::git_file;
-use crate::objects::loose::{ObjectFolder, ObjectKind, name};
+use crate::objects::loose::{ObjectFolder, ObjectKind};
 use crate::objects::reader::{ObjectCache, ObjectReader};
 use crate::objects::tree::{MODE_EXECUTABLE, Trees};
 use crate::repository::open::read_shallow_commits;
@@ -205,7 +205,7 @@ impl Repository {
 
     /// Returns the blob id of these bytes.
     pub fn hash_blob(&self, bytes: &[u8]) -> ObjectId {
-        name(ObjectKind::Blob, bytes)
+        ObjectId::of_blob(bytes)
     }
 
     /// Returns the absolute path of a file of the project.
@@ -237,7 +237,7 @@ impl Repository {
             git_dir: self.git_dir(),
             common_dir: self.common_dir(),
             worktree_root: self.worktree_root(),
-            ignores_variables: ignores_variables(&self.git),
+            ignores_variables: &|| ignores_variables(&self.git),
         };
         let config = self.git.config().during(reading)?;
         let config = Arc::new(GitConfig::read(config, Some(place))?);

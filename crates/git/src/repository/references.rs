@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use git2::{Reference, RepositoryState};
 use jiff::Timestamp;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Access, Mode, OFlags, access};
 
 use super::handle::Repository;
 use crate::error::{At, During, GitError};
 use crate::id::{CommitId, ObjectId};
 use crate::objects::commit::Person;
 use crate::objects::git_file;
-use crate::objects::git_file::read_to_end;
+use aof_system::disk::read_to_end;
 
 /// A commit as a line of the reflog.
 pub(crate) struct ReflogEntry {
@@ -140,7 +140,7 @@ impl Head {
 impl Repository {
     /// Returns the checked-out branch. Fails with `Waiting` during a merge, rebase or similar, and with a detached HEAD.
     pub fn head(&self) -> Result<Head, GitError> {
-        if let Some((command, end)) = in_progress(self.git().state()) {
+        if let Some((command, end)) = self.in_progress() {
             let name = command.trim_start_matches("git ");
             let ends = if command == BISECT {
                 format!("`{command} {end}`")
@@ -156,8 +156,14 @@ impl Repository {
     /// Returns the command that continues the operation in progress once all conflicts are resolved and added; `git commit` would
     /// not continue a rebase.
     pub fn continue_command(&self) -> Option<String> {
-        let (command, _) = in_progress(self.git().state())?;
+        let (command, _) = self.in_progress()?;
         (command != BISECT).then(|| format!("{command} --continue"))
+    }
+
+    /// Returns the git command in progress, and the argument that aborts it.
+    fn in_progress(&self) -> Option<(&'static str, &'static str)> {
+        let is_there = |name: &&str| access(self.git_dir().join(name), Access::EXISTS).is_ok();
+        if TRACES.iter().any(is_there) { in_progress(self.git().state()) } else { None }
     }
 
     /// Returns the checked-out commit, also in the middle of a merge or rebase. Use it only for reading: the branch may be unknown.
@@ -249,7 +255,10 @@ fn read_small(path: &Path) -> Option<String> {
 
 const BISECT: &str = "git bisect";
 
-/// Returns the git command in progress, and the argument that aborts it.
+/// The files and folders by which libgit2 recognizes an operation in progress.
+const TRACES: [&str; 6] =
+    ["rebase-merge", "rebase-apply", "MERGE_HEAD", "REVERT_HEAD", "CHERRY_PICK_HEAD", "BISECT_LOG"];
+
 fn in_progress(state: RepositoryState) -> Option<(&'static str, &'static str)> {
     Some(match state {
         RepositoryState::Clean => return None,

@@ -1,6 +1,7 @@
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{fs, io};
 
@@ -22,8 +23,9 @@ fn a_disk_that_does_not_confirm_a_folder_is_told_of_beside_the_commit() {
     test.write("tasks/AOF-aaa.md", "one\n");
     // A pipe has nothing to sync.
     let (_, pipe) = io::pipe().unwrap();
-    let pipe = File::from(OwnedFd::from(pipe));
-    let mut folders = || vec![Unsynced::new(&pipe, Path::new("a pipe"), SyncPart::Bytes).unwrap()];
+    let pipe = Arc::new(File::from(OwnedFd::from(pipe)));
+    let mut folders =
+        || vec![Unsynced::new(Arc::clone(&pipe), Path::new("a pipe"), SyncPart::Bytes)];
     let published = publish(&repository, &prepared, soon(), &mut no_intent, &mut folders).unwrap();
     assert_eq!(published.not_synced.unwrap().path, Path::new("a pipe"));
     assert_eq!(test.git(&["rev-parse", "main"]).trim(), published.commit.to_string());

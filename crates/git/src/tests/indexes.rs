@@ -5,6 +5,7 @@ use super::environment::{
     TestRepository, commit, delete, draft, no_intent, publish, put, soon, write_and_publish,
 };
 use crate::GitError;
+use crate::attributes::Attribute;
 
 /// Adds, changes and removes files, with something staged all the time.
 fn exercise(test: &TestRepository) {
@@ -139,6 +140,119 @@ fn attributes_are_read_in_every_layout() {
         {
             assert_eq!(repository.keeps_line_endings(path).unwrap(), keeps, "{path}");
         }
+    }
+}
+
+/// The state of an attribute file: in the worktree, in the index.
+const PLACES: [(bool, bool); 4] = [(false, false), (true, false), (false, true), (true, true)];
+const NAMES: [&str; 6] = ["text", "eol", "merge", "filter", "mine", "binary"];
+const PATHS: [&str; 4] =
+    ["tasks/AOF-aaa.md", "tasks/ccc/AOF-ccc.md", "src/x.txt", "TASKS/aof-bbb.MD"];
+
+/// Puts an attribute file into the worktree and the index, each with a text of its own.
+fn place(test: &TestRepository, path: &str, (worktree, index): (bool, bool), texts: [&str; 2]) {
+    let _ = fs::remove_file(test.path(path));
+    if worktree {
+        test.write(path, texts[0]);
+    }
+    if index {
+        let blob = test.open().git().blob(texts[1].as_bytes()).unwrap();
+        test.git(&["update-index", "--add", "--cacheinfo", &format!("100644,{blob},{path}")]);
+    } else {
+        test.git(&["update-index", "--force-remove", path]);
+    }
+}
+
+#[track_caller]
+fn assert_attributes_of_git(test: &TestRepository, case: &str) {
+    let command = [&["check-attr", "-z"], &NAMES[..], &["--"], &PATHS].concat();
+    let by_git = test.git(&command);
+    // Git warns of a link.
+    let by_git = by_git.split("warning:").next().unwrap();
+    let repository = test.open();
+    let mut ours = String::new();
+    for path in PATHS {
+        for name in NAMES {
+            let value = match repository.attribute(path, name).unwrap() {
+                Attribute::Set => "set".to_owned(),
+                Attribute::Unset => "unset".to_owned(),
+                Attribute::Unspecified => "unspecified".to_owned(),
+                Attribute::Value(value) => value,
+            };
+            ours.push_str(&format!("{path}\0{name}\0{value}\0"));
+        }
+    }
+    assert_eq!(ours.replace('\0', " "), by_git.replace('\0', " "), "{case}");
+}
+
+#[test]
+fn attributes_are_those_of_git_wherever_their_files_are() {
+    let test = TestRepository::with_tasks();
+    let everywhere = test.beside("attributes");
+    test.git(&["config", "core.attributesFile", everywhere.to_str().unwrap()]);
+    let root = [
+        "[attr]mine merge=w -text\n*.md filter=w eol=lf\ntasks/** mine\nTasks/*.md !eol\n",
+        "[attr]mine merge=i text\n*.md filter=i eol=crlf\n/src mine\nsrc/* -filter\n*.txt mine\n",
+    ];
+    let nested = ["AOF-aaa.md filter=n\n* text=auto\n", "*.md !filter -eol\n/ccc/*.md binary\n"];
+    let info = test.path(".git/info/attributes");
+    for at_root in PLACES {
+        place(&test, ".gitattributes", at_root, root);
+        for in_tasks in PLACES {
+            place(&test, "tasks/.gitattributes", in_tasks, nested);
+            for more in 0..8 {
+                let (of_clone, of_user, ignore_case) = (more & 1 > 0, more & 2 > 0, more & 4 > 0);
+                let given = |given, text| if given { text } else { "" };
+                fs::write(&info, given(of_clone, "*.md -merge\naof-* eol=crlf\n")).unwrap();
+                let text = given(of_user, "[attr]mine filter=u\n*.TXT text merge=u\nccc/ binary\n");
+                fs::write(&everywhere, text).unwrap();
+                let setting = if ignore_case { "true" } else { "false" };
+                test.git(&["config", "core.ignoreCase", setting]);
+                let case = format!("root {at_root:?}, tasks {in_tasks:?}, {more:03b}");
+                assert_attributes_of_git(&test, &case);
+            }
+        }
+    }
+}
+
+#[test]
+fn attribute_files_in_odd_states_count_as_for_git() {
+    let layouts: [&[&str]; 3] = [
+        &["--index-version", "2"],
+        &["--index-version", "4"],
+        &["--index-version", "2", "--split-index"],
+    ];
+    for layout in layouts {
+        let test = TestRepository::with_tasks();
+        let name = "tasks/.gitattributes";
+        place(&test, name, (false, true), ["", "*.md merge=i\n"]);
+        test.git(&[&["update-index"], layout].concat());
+        assert_attributes_of_git(&test, &format!("{layout:?}, in the index"));
+        test.write(".gitattributes", "*.md merge=w\n");
+        assert_attributes_of_git(&test, &format!("{layout:?}, above in the worktree"));
+        fs::rename(test.path(".gitattributes"), test.path("elsewhere")).unwrap();
+        std::os::unix::fs::symlink("elsewhere", test.path(".gitattributes")).unwrap();
+        assert_attributes_of_git(&test, &format!("{layout:?}, a link"));
+        fs::remove_file(test.path(".gitattributes")).unwrap();
+        fs::create_dir(test.path(".gitattributes")).unwrap();
+        assert_attributes_of_git(&test, &format!("{layout:?}, a folder"));
+        fs::remove_dir(test.path(".gitattributes")).unwrap();
+        test.git(&["commit", "-qm", "attributes"]);
+        test.git(&["switch", "-qc", "other"]);
+        for (branch, text) in [("other", "*.md merge=theirs\n"), ("main", "*.md merge=ours\n")] {
+            test.git(&["switch", "-q", branch]);
+            test.write(name, text);
+            test.git(&["add", name]);
+            test.git(&["commit", "-qm", branch]);
+        }
+        assert!(!test.try_git(&test.root(), &["merge", "-q", "other"]).0);
+        fs::remove_file(test.path(name)).unwrap();
+        assert_attributes_of_git(&test, &format!("{layout:?}, unmerged"));
+        test.git(&["rm", "-q", "--cached", name]);
+        test.write(name, "*.md merge=new\n");
+        test.git(&["add", "-N", name]);
+        fs::remove_file(test.path(name)).unwrap();
+        assert_attributes_of_git(&test, &format!("{layout:?}, intent to add"));
     }
 }
 
@@ -417,11 +531,8 @@ fn staged_deletions_conflicts_and_intended_additions_are_refused() {
     let blob = test.git(&["rev-parse", "HEAD:tasks/AOF-bbb.md"]);
     let stage = |number| format!("100644 {} {number}\ttasks/AOF-bbb.md", blob.trim());
     let stages = [stage(1), stage(2), stage(3)].join("\n");
-    std::fs::write(
-        test.beside("stages"),
-        format!("0 {}\ttasks/AOF-bbb.md\n{stages}\n", "0".repeat(40)),
-    )
-    .unwrap();
+    fs::write(test.beside("stages"), format!("0 {}\ttasks/AOF-bbb.md\n{stages}\n", "0".repeat(40)))
+        .unwrap();
     let shell = format!("git update-index --index-info < '{}'", test.beside("stages").display());
     test.git(&["-c", &format!("alias.stages=!{shell}"), "stages"]);
     assert!(matches!(prepare("tasks/AOF-bbb.md"), Err(GitError::Unmerged { .. })));
@@ -435,11 +546,10 @@ fn hooks_do_not_run() {
         ["pre-commit", "commit-msg", "post-commit", "reference-transaction", "post-index-change"]
     {
         let path = test.path(".git/hooks").join(hook);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, "#!/bin/sh\ntouch \"$(git rev-parse --git-dir)/hook-ran\"\nexit 1\n")
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "#!/bin/sh\ntouch \"$(git rev-parse --git-dir)/hook-ran\"\nexit 1\n")
             .unwrap();
-        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755))
-            .unwrap();
+        fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     }
     commit(&test, &test.open(), vec![put("tasks/AOF-aaa.md", "one\n")]).unwrap();
     assert!(!test.path(".git/hook-ran").exists());

@@ -9,6 +9,7 @@ use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -330,13 +331,13 @@ impl HeldLock {
     }
 
     /// Returns the file to be synced, under the name that it will get. If its bytes were lost, git would find a broken index.
-    pub(crate) fn unsynced(&self, target: &Path) -> Result<Unsynced, GitError> {
-        Unsynced::new(self.file(), target, SyncPart::Everything).at("hold open", target)
+    pub(crate) fn unsynced(&self, target: &Path) -> Unsynced {
+        Unsynced::new(Arc::clone(&self.temp.file), target, SyncPart::Everything)
     }
 
     /// Replaces the locked file by this one, durably.
     pub(crate) fn replace(self, target: &Path) -> Result<(), GitError> {
-        sync_files(vec![self.unsynced(target)?])?;
+        sync_files(vec![self.unsynced(target)])?;
         self.rename_to(target).at("replace", target)?;
         sync_folder(target.parent().expect("what is locked lies in a folder"))
     }

@@ -139,10 +139,13 @@ impl Repository {
         let base_root = head.commit.map(|commit| self.root_tree(commit)).transpose()?;
         let mut trees = self.trees();
         let mut objects = Vec::new();
-        let mut passed: BTreeMap<String, Vec<ObjectId>> = BTreeMap::new();
+        let mut passed = self.passed_paths(drafts)?;
+        let paths: Vec<&str> = passed.keys().map(String::as_str).collect();
+        let index = Index::read(self, &paths)?;
         let mut steps = Vec::with_capacity(drafts.len());
         let (mut root, mut parent) = (base_root, head.commit);
         for draft in drafts {
+            self.check_conversions(&index, draft)?;
             let new_root = self.splice(&mut trees, root, draft, &mut objects, &mut passed)?;
             if Some(new_root) == root {
                 return Err(GitError::Unchanged);
@@ -165,9 +168,33 @@ impl Repository {
         }
 
         let changes = path_changes(&trees, base_root, root, passed)?;
-        let index = Index::read(self, &paths(&changes))?;
         index.check(self, &changes)?;
         Ok(Composed { objects, steps, changes, index })
+    }
+
+    /// Returns the paths of the drafts, without versions yet. Fails if a commit cannot have one of them.
+    fn passed_paths(
+        &self,
+        drafts: &[CommitDraft],
+    ) -> Result<BTreeMap<String, Vec<ObjectId>>, GitError> {
+        let mut paths = BTreeMap::new();
+        for draft in drafts {
+            for change in &draft.changes {
+                check_path(&change.path)?;
+            }
+            let changes = draft.changes.iter().chain(&draft.worktree_versions);
+            paths.extend(changes.map(|change| (self.full_path(&change.path), Vec::new())));
+        }
+        Ok(paths)
+    }
+
+    fn check_conversions(&self, index: &Index, draft: &CommitDraft) -> Result<(), GitError> {
+        for change in &draft.changes {
+            if let Some(content) = &change.content {
+                self.check_conversion(index, &change.path, content)?;
+            }
+        }
+        Ok(())
     }
 
     fn splice(
@@ -186,11 +213,7 @@ impl Repository {
         }
         let mut edits = BTreeMap::new();
         for change in &draft.changes {
-            check_path(&change.path)?;
             let path = self.full_path(&change.path);
-            if let Some(content) = &change.content {
-                self.check_conversion(&change.path, content)?;
-            }
             let blob = change
                 .content
                 .as_ref()

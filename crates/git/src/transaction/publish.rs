@@ -111,7 +111,7 @@ impl Repository {
     /// Makes the prepared objects durable without moving the branch, for a push that comes first.
     pub fn make_durable(&self, prepared: &Prepared) -> Result<(), GitError> {
         let mut objects = prepared.objects.borrow_mut();
-        sync_files(objects.unsynced()?)?;
+        sync_files(objects.unsynced())?;
         self.objects().name_staged(&mut objects)
     }
 
@@ -149,8 +149,8 @@ impl<'r> Publication<'r> {
         let Self { repository, prepared, deadline, branch, index, locks: _ } = self;
         crash_points::point("git.intent-told");
         let mut objects = prepared.objects.borrow_mut();
-        unsynced.extend(objects.unsynced()?);
-        unsynced.push(branch.temp.unsynced()?);
+        unsynced.extend(objects.unsynced());
+        unsynced.push(branch.temp.unsynced());
         // No lock, object or file of the caller has its final name yet, so the order of these syncs does not matter.
         sync_files(unsynced)?;
         crash_points::point("git.objects-written");
@@ -203,7 +203,7 @@ impl LockedIndex<'_> {
         let branch_place = repository.reference_path(reference);
         folders.push(unsynced_folder(branch_place.parent().expect("a branch lies in a folder"))?);
         let index_place = repository.git_dir().join("index");
-        folders.push(index_lock.unsynced(&index_place)?);
+        folders.push(index_lock.unsynced(&index_place));
         index_lock.rename_to(&index_place).at("replace", &index_place)?;
         crash_points::point("git.index-moved");
         branch_lock.rename_to(&branch_place).at("move the branch", &branch_place)?;
@@ -230,7 +230,7 @@ impl Repository {
     /// Writes objects again that a `git prune` removed while the branch moved: it had listed them as unreachable before.
     fn restore(&self, contents: &[Object]) -> Result<(), GitError> {
         let mut staged = self.objects().stage_loose(contents)?;
-        sync_files(staged.unsynced()?)?;
+        sync_files(staged.unsynced())?;
         self.objects().name_staged(&mut staged)
     }
 }
@@ -242,9 +242,11 @@ impl Prepared {
     }
 }
 
-pub(crate) fn write_index(lock: &HeldLock, patched: &Patched) -> Result<(), GitError> {
+pub(crate) fn write_index(lock: &HeldLock, patched: &Patched<'_>) -> Result<(), GitError> {
     let mut file = lock.file();
-    file.write_all(&patched.bytes).at("write", lock.path())?;
+    for part in &patched.parts {
+        file.write_all(part).at("write", lock.path())?;
+    }
     if let Some(modified) = patched.modified {
         file.set_times(FileTimes::new().set_modified(modified))
             .at("set the time of", lock.path())?;

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -195,10 +196,14 @@ fn started(pid: u32) -> Option<String> {
 ///
 /// In debug builds, crash tests set it by `AOF_BOOT` to simulate a restart.
 pub fn boot() -> Option<String> {
+    static ID: OnceLock<Option<String>> = OnceLock::new();
     #[cfg(debug_assertions)]
     if let Ok(told) = std::env::var("AOF_BOOT") {
         return Some(told);
     }
-    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    Some(id.trim().to_owned()).filter(|id| !id.is_empty())
+    let read = || {
+        let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+        Some(id.trim().to_owned()).filter(|id| !id.is_empty())
+    };
+    ID.get_or_init(read).clone()
 }
