@@ -13,6 +13,7 @@
 //! |---|---|
 //! | `cli` | parses arguments, calls one operation, renders the result; starts the other doors |
 //! | `watch`, `agents`, `board` | the watcher; the MCP server and the runner; the board at the terminal |
+//! | `operations` | the table of operations: name, fields, doors, effect, and the function that runs each |
 //! | `health`, `setup`, `dispatch` | status and doctor; init, templates and imports; claims, hand-outs and the sweep |
 //! | `observability` | the event stream, notices, metrics, statistics |
 //! | `history` | operations that read or join commits: verify, merge, sync |
@@ -58,6 +59,7 @@ mod dispatch;
 mod health;
 mod history;
 pub mod observability;
+mod operations;
 pub mod project;
 pub mod setup;
 pub mod storage;

@@ -1,6 +1,8 @@
 //! The command line as a whole: its commands, their list in `--help`, its parsing, and usage errors.
 
 mod completion;
+#[cfg(test)]
+mod operation_names;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -4,7 +4,7 @@
 //! claims, the one that was pushed first counts. A claim that the remote does not confirm is released, and never reported as made.
 
 use super::workplaces::{Opening, openings};
-use crate::domain::{AgentId, Operation, Ticket, advice};
+use crate::domain::{AgentId, Remedy, Ticket, advice};
 use crate::git::{CommitId, GitError, Prompts, Upstream};
 use crate::history::sync::outcome::{SyncEnd, SyncResult};
 use crate::history::sync::sync_loop::{ForeignCommits, SyncOptions, SyncStart, sync};
@@ -200,7 +200,7 @@ fn give_back_error(
             problem: format!("{error}; and `{ticket}` could not be given back: {other}"),
             fix: advice![
                 format!("`{agent}` has it here, and nowhere else: "),
-                Operation::Release.on(ticket).given("agent", agent),
+                Remedy::Release.on(ticket).given("agent", agent),
             ],
         },
     }

@@ -2,7 +2,7 @@
 
 use super::claim::{claim, is_shared, sync_first, try_claim};
 use super::workplaces::{held_by, waiting};
-use crate::domain::{AgentId, Operation, RoleId, Ticket, advice, listed};
+use crate::domain::{AgentId, Remedy, RoleId, Ticket, advice, listed};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
@@ -206,7 +206,7 @@ fn ensure_room(limit: Option<u32>, agent: &AgentId, held: &[Ticket]) -> Result<(
             [] => "whoever keeps org.yaml can raise its `maxTasks`".into(),
             [first, ..] => advice![
                 "complete one of them, or give it back with ",
-                Operation::Release.on(first),
+                Remedy::Release.on(first),
                 "; `maxTasks` in org.yaml is the limit",
             ],
         },

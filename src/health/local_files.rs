@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::context::{CheckContext, CheckResult, count};
 use crate::domain::project::some;
-use crate::domain::{Operation, advice};
+use crate::domain::{Remedy, advice};
 use crate::files::event::line::EventLine;
 use crate::health::{git, rules};
 use crate::observability::events::catch_up::rebuild_events;
@@ -31,7 +31,7 @@ pub(crate) fn check_cache(context: &CheckContext<'_>) -> CheckResult {
     let issue = Issue::new(
         "cache_damaged",
         "the cache of task headers, `.aof/cache`, is damaged",
-        advice!["`aof doctor --fix` removes it; the next ", Operation::List, " makes it again"],
+        advice!["`aof doctor --fix` removes it; the next ", Remedy::List, " makes it again"],
     );
     Ok(vec![issue.advice().repaired_by(|workspace| {
         Ok(HeaderCache::<TaskSummary>::remove_damaged(&workspace.paths, HEADERS)?)

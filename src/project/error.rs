@@ -5,7 +5,7 @@ use std::io::ErrorKind::{NotFound, QuotaExceeded, ReadOnlyFilesystem, StorageFul
 use serde_json::{Value, json};
 
 use crate::domain::{
-    Advice, AgentId, Fix, IdFault, ImportRemark, Operation, TaskId, Ticket, advice, listed, nearest,
+    Advice, AgentId, Fix, IdFault, ImportRemark, Remedy, TaskId, Ticket, advice, listed, nearest,
 };
 use crate::files::diagnostic::Diagnostic;
 use crate::files::frontmatter::SpliceRefusal;
@@ -160,7 +160,7 @@ impl ProjectError {
             cause = error.source();
         }
         if let Self::Git(GitError::NoRepository { .. }) = self {
-            text.push_str(&format!("; run `{}` or `git init` there", Fix::from(Operation::Init)));
+            text.push_str(&format!("; run `{}` or `git init` there", Fix::from(Remedy::Init)));
         }
         text
     }
@@ -299,14 +299,14 @@ impl ProjectError {
             Self::NotConfirmed { code, fix, .. } => ErrorFacts::of(code).fix(fix).general().passes(),
             Self::ClaimLost { ticket } => ErrorFacts::of("claim_lost").fix(advice![
                 "see who has it with ",
-                Operation::Show.on(&ticket.task),
+                Remedy::Show.on(&ticket.task),
                 ", or take another with ",
-                Operation::Next,
+                Remedy::Next,
             ]),
             Self::TakenElsewhere { worktree, .. } => ErrorFacts::of("taken_elsewhere").fix(advice![
                 merge_hint(worktree),
                 "; or take another with ",
-                Operation::Next,
+                Remedy::Next,
             ]),
             Self::Id(_) => ErrorFacts::of("invalid_id"),
             Self::NoTask { id, nearest, committed, left_out, underway } => {
@@ -317,7 +317,7 @@ impl ProjectError {
                     (_, _, Some(left_out), _) => left_out.as_str().into(),
                     (Some(path), ..) => missing(id, path).into(),
                     (.., Some(near)) => format!("did you mean `{near}`?").into(),
-                    _ => advice![Fix::from(Operation::List).flag("all"), " lists them all"],
+                    _ => advice![Fix::from(Remedy::List).flag("all"), " lists them all"],
                 })
             }
             Self::AmbiguousTask { .. } => {
@@ -340,7 +340,7 @@ impl ProjectError {
                 let facts = ErrorFacts::of("not_put_back").general().fix(match failure {
                     Some(_) if !noted => advice![
                         "once the disk works again, the next command finishes the change: check with ",
-                        Operation::Show,
+                        Remedy::Show,
                         " before you repeat it",
                     ],
                     Some(_) => fix_then(

@@ -1,6 +1,6 @@
 //! Claims, releases, holds, cancellations and similar acts of the engine, one function for each.
 
-use crate::domain::{AgentId, Ending, GateId, Operation, Status, Task, Ticket, Visit};
+use crate::domain::{AgentId, Ending, GateId, Remedy, Status, Task, Ticket, Visit};
 use crate::git::Person;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
@@ -84,7 +84,7 @@ pub(crate) fn hold(
     reason: &str,
     dry_run: DryRun,
 ) -> Result<Changed, ProjectError> {
-    refuse_branch(ticket, Operation::Hold)?;
+    refuse_branch(ticket, Remedy::Hold)?;
     change_as_actor(workspace, ticket, agent, dry_run, &|by| Act::Hold {
         by,
         reason: reason.to_owned(),
@@ -125,7 +125,7 @@ pub(crate) fn cancel(
     reason: &str,
     dry_run: DryRun,
 ) -> Result<Changed, ProjectError> {
-    refuse_branch(ticket, Operation::Cancel)?;
+    refuse_branch(ticket, Remedy::Cancel)?;
     change_as_actor(workspace, ticket, agent, dry_run, &|by| Act::Cancel {
         by,
         reason: reason.to_owned(),
@@ -141,7 +141,7 @@ pub(crate) fn reopen(
     reason: &str,
     dry_run: DryRun,
 ) -> Result<Changed, ProjectError> {
-    refuse_branch(ticket, Operation::Reopen)?;
+    refuse_branch(ticket, Remedy::Reopen)?;
     change_as_actor(workspace, ticket, agent, dry_run, &|by| {
         let (to, reason) = (to.clone(), reason.to_owned());
         Act::Reopen { by, to, reason }
@@ -157,7 +157,7 @@ pub(crate) fn override_to(
     reason: &str,
     dry_run: DryRun,
 ) -> Result<Changed, ProjectError> {
-    refuse_branch(ticket, Operation::Override)?;
+    refuse_branch(ticket, Remedy::Override)?;
     change_as_actor(workspace, ticket, agent, dry_run, &|by| {
         let (to, reason) = (to.clone(), reason.to_owned());
         Act::Override { by, to, reason }
@@ -172,7 +172,7 @@ pub(crate) fn undo(
     reason: Option<&str>,
     dry_run: DryRun,
 ) -> Result<Changed, ProjectError> {
-    refuse_branch(ticket, Operation::Undo)?;
+    refuse_branch(ticket, Remedy::Undo)?;
     change(workspace, &ticket.task, dry_run, &mut |state| {
         let (task, org) = (&state.file.task, &state.in_force.rules.org);
         let by = deciding_actor(workspace, org, agent)?;
@@ -253,7 +253,7 @@ fn own_last_step(task: &Task, agent: Option<&AgentId>) -> Result<String, Project
 }
 
 /// Refuses a ticket that names a branch: the act applies to the whole task.
-fn refuse_branch(ticket: &Ticket, act: Operation) -> Result<(), Refusal> {
+fn refuse_branch(ticket: &Ticket, act: Remedy) -> Result<(), Refusal> {
     match &ticket.branch {
         Some(_) => Err(Refusal::NotOfABranch { ticket: ticket.clone(), act }),
         None => Ok(()),

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::domain::{
-    AgentId, BODY_LIMIT, Due, Link, Map, Operation, Permission, Task, TaskId, advice, composed,
+    AgentId, BODY_LIMIT, Due, Link, Map, Permission, Remedy, Task, TaskId, advice, composed,
 };
 use crate::files::task_file::TaskFile;
 use crate::git::merge_texts;
@@ -323,9 +323,9 @@ fn engine_fields(fields: &str) -> ProjectError {
         problem: format!("the edit changes fields that only the engine writes: {fields}"),
         fix: advice![
             "you may edit title, description, priority, due, milestone, links, body, tags, metadata, dependsOn, parent, tests and your own keys; ",
-            Operation::Complete,
+            Remedy::Complete,
             " and ",
-            Operation::Override,
+            Remedy::Override,
             " move a task",
         ],
     }
@@ -358,7 +358,7 @@ pub(crate) fn comment(
         return Err(ProjectError::Unfit {
             code: "empty_comment",
             problem: "the comment is empty".to_owned(),
-            fix: advice!["give its text, as in ", Operation::Comment.on(id).asked("m")],
+            fix: advice!["give its text, as in ", Remedy::Comment.on(id).asked("m")],
         });
     }
     change(workspace, id, dry_run, &mut |state| {

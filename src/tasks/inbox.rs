@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::domain::project::some;
-use crate::domain::{Completion, CompletionId, Fix, Operation, Task, Timestamp, Visit, advice};
+use crate::domain::{Completion, CompletionId, Fix, Remedy, Task, Timestamp, Visit, advice};
 use crate::files::completion_file::{self, Syntax};
 use crate::files::diagnostic::Diagnostic;
 use crate::files::frontmatter::SpliceRefusal;
@@ -170,7 +170,7 @@ pub(crate) fn refused(
         format!("{} refused {wait} in `.aof/refused`: {}", names.len(), some(&shown)),
         advice![
             "`NAME.reason.json` beside each says why; mend it and drop it into `.aof/inbox` again, or ",
-            Fix::from(Operation::Status).flag("clear"),
+            Fix::from(Remedy::Status).flag("clear"),
         ],
     )))
 }

@@ -7,7 +7,7 @@ use super::words::words;
 
 words!(
     /// An operation that advice proposes.
-    Operation, "an operation", {
+    Remedy, "an operation", {
         Assign = "assign",
         Brief = "brief",
         Cancel = "cancel",
@@ -39,7 +39,7 @@ words!(
     }
 );
 
-impl Operation {
+impl Remedy {
     /// Returns the operation on a task, a visit or a workflow.
     #[expect(clippy::needless_pass_by_value, reason = "ids and texts, borrowed or not")]
     pub fn on(self, subject: impl ToString) -> Fix {
@@ -50,14 +50,14 @@ impl Operation {
 /// A proposed operation with its arguments. It displays as the command of the command line, for logs and stored texts.
 ///
 /// ```
-/// use aof_domain::{Fix, Operation};
+/// use aof_domain::{Fix, Remedy};
 ///
-/// let fix = Operation::Release.on("AOF-7qk@3").given("agent", "agent-7");
+/// let fix = Remedy::Release.on("AOF-7qk@3").given("agent", "agent-7");
 /// assert_eq!(fix.to_string(), "aof release AOF-7qk@3 --agent agent-7");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fix {
-    pub operation: Operation,
+    pub operation: Remedy,
     /// The task, the visit or the workflow.
     pub subject: Option<String>,
     pub arguments: Vec<FixArgument>,
@@ -76,8 +76,8 @@ pub enum FixArgument {
     Chosen(&'static str),
 }
 
-impl From<Operation> for Fix {
-    fn from(operation: Operation) -> Self {
+impl From<Remedy> for Fix {
+    fn from(operation: Remedy) -> Self {
         Self { operation, subject: None, arguments: Vec::new() }
     }
 }
@@ -113,9 +113,9 @@ impl Fix {
     #[must_use]
     pub fn by(self, agent: &AgentId) -> Self {
         let is_agents = match self.operation {
-            Operation::Next => true,
+            Remedy::Next => true,
             // Without a subject, only the name of the operation is meant.
-            Operation::Complete | Operation::Release | Operation::Renew => self.subject.is_some(),
+            Remedy::Complete | Remedy::Release | Remedy::Renew => self.subject.is_some(),
             _ => false,
         };
         let names_agent = self
@@ -237,8 +237,8 @@ impl From<Fix> for Advice {
     }
 }
 
-impl From<Operation> for Advice {
-    fn from(operation: Operation) -> Self {
+impl From<Remedy> for Advice {
+    fn from(operation: Remedy) -> Self {
         Fix::from(operation).into()
     }
 }
@@ -250,15 +250,15 @@ mod tests {
     #[test]
     fn operations_display_as_commands() {
         for (fix, command) in [
-            (Operation::Next.into(), "aof next"),
-            (Operation::Assign.on("AOF-a").chosen("agent"), "aof assign AOF-a AGENT"),
-            (Operation::Test.on("AOF-a").flag("committed"), "aof test AOF-a --committed"),
+            (Remedy::Next.into(), "aof next"),
+            (Remedy::Assign.on("AOF-a").chosen("agent"), "aof assign AOF-a AGENT"),
+            (Remedy::Test.on("AOF-a").flag("committed"), "aof test AOF-a --committed"),
             (
-                Operation::Override.on("AOF-a").given("to", "code").asked("reason"),
+                Remedy::Override.on("AOF-a").given("to", "code").asked("reason"),
                 "aof override AOF-a --to code --reason \"...\"",
             ),
-            (Operation::Edit.on("AOF-a").asked("undepends"), "aof edit AOF-a --undepends ID"),
-            (Operation::WorkflowList.into(), "aof workflow list"),
+            (Remedy::Edit.on("AOF-a").asked("undepends"), "aof edit AOF-a --undepends ID"),
+            (Remedy::WorkflowList.into(), "aof workflow list"),
         ] {
             assert_eq!(fix.to_string(), command);
         }
@@ -268,11 +268,11 @@ mod tests {
     fn only_operations_of_agents_name_the_agent() {
         let agent: AgentId = "agent-7".parse().unwrap();
         for (fix, command) in [
-            (Operation::Next.into(), "aof next --agent agent-7"),
-            (Operation::Renew.into(), "aof renew"),
-            (Operation::Release.on("AOF-a@1"), "aof release AOF-a@1 --agent agent-7"),
-            (Operation::Release.on("AOF-a").given("agent", "b"), "aof release AOF-a --agent b"),
-            (Operation::Why.on("AOF-a"), "aof why AOF-a"),
+            (Remedy::Next.into(), "aof next --agent agent-7"),
+            (Remedy::Renew.into(), "aof renew"),
+            (Remedy::Release.on("AOF-a@1"), "aof release AOF-a@1 --agent agent-7"),
+            (Remedy::Release.on("AOF-a").given("agent", "b"), "aof release AOF-a --agent b"),
+            (Remedy::Why.on("AOF-a"), "aof why AOF-a"),
         ] {
             let fix: Fix = fix;
             assert_eq!(fix.by(&agent).to_string(), command);
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn doors_name_operations_in_their_own_words() {
-        let advice = advice!["see it with ", Operation::Show.on("AOF-a"), format!("; or {}", 1)];
+        let advice = advice!["see it with ", Remedy::Show.on("AOF-a"), format!("; or {}", 1)];
         assert_eq!(advice.to_string(), "see it with `aof show AOF-a`; or 1");
         let in_tools = advice.render(|fix| fix.words("aof_task_get"));
         assert_eq!(in_tools, "see it with `aof_task_get AOF-a`; or 1");

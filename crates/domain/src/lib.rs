@@ -19,7 +19,7 @@ pub(crate) mod task;
 pub mod words;
 pub mod workflow;
 
-pub use advice::{Advice, AdvicePart, Fix, FixArgument, Operation};
+pub use advice::{Advice, AdvicePart, Fix, FixArgument, Remedy};
 pub use blocker::{Blocker, Loss, LostDependency};
 pub use completion::SUSPEND;
 pub use completion::{

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use aof_domain::{
-    AgentId, Completion, ConditionTrouble, Event, GateId, LostDependency, Map, Operation, Outcome,
+    AgentId, Completion, ConditionTrouble, Event, GateId, LostDependency, Map, Outcome, Remedy,
     Station, Task, TaskId, TroubleAction, Work, listed,
 };
 
@@ -253,7 +253,7 @@ impl Warning {
             }
             Self::NotGiven { task, agent, why } => format!(
                 "`{task}` begins without `{agent}`, whom its file names: {why}; `{}` gives it to somebody",
-                Operation::Assign.on(task).chosen("agent")
+                Remedy::Assign.on(task).chosen("agent")
             ),
             Self::CompanionsStay { ignored, filtered, too_large, misnamed } => {
                 let reasons = [

@@ -14,8 +14,8 @@ use crate::verdict::looked_for_at;
 use crate::workflow::rules::Rules;
 use aof_domain::workflow::shape::ShapeKind;
 use aof_domain::{
-    BriefText, Gate, GateCheck, GateId, LoopItem, Operation, Outcome, ReviewContext, Station,
-    Target, Task, Ticket, Timestamp, Visit, WaitFor, Workflow,
+    BriefText, Gate, GateCheck, GateId, LoopItem, Outcome, Remedy, ReviewContext, Station, Target,
+    Task, Ticket, Timestamp, Visit, WaitFor, Workflow,
 };
 
 /// The brief of a task's open visit.
@@ -75,7 +75,7 @@ impl GateContext {
         let line = |check: &GateCheck| match check {
             GateCheck::Tests => format!(
                 "The task passes only if its tests do: try them with `{}`. Your own changes of them do not count",
-                Operation::Test.on(task).flag("committed")
+                Remedy::Test.on(task).flag("committed")
             ),
             GateCheck::Checklist => {
                 "The task passes only if each box of its text is ticked, `- [x]`".to_owned()

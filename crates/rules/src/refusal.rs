@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::outputs::Problem;
 use aof_domain::{
     Advice, AgentId, Blocker, CheckResults, CompletionId, Ending, Fix, GateCheck, GateId, Identity,
-    Operation, Outcome, Permission, PublicKey, RoleId, Station, Status, TaskId, Ticket, Timestamp,
+    Outcome, Permission, PublicKey, Remedy, RoleId, Station, Status, TaskId, Ticket, Timestamp,
     Visit, WorkflowName, advice, listed, nearest,
 };
 
@@ -169,7 +169,7 @@ pub enum Refusal {
     #[error("task `{}` is at gate `{gate}`, and no branch{} is open there", .ticket.task, branch_name(.ticket))]
     NoSuchBranch { ticket: Ticket, gate: GateId, open: Vec<(Ticket, RoleId)> },
     #[error("`{act}` is about the whole task, and `{ticket}` names a branch of it")]
-    NotOfABranch { ticket: Ticket, act: Operation },
+    NotOfABranch { ticket: Ticket, act: Remedy },
     #[error(
         "gate `{gate}` became a fork while task `{task}` stood there, and its branches never opened"
     )]
@@ -291,12 +291,12 @@ fn states(children: &[(TaskId, Status)]) -> String {
 fn about_children(task: &TaskId, children: &[(TaskId, Status)]) -> Advice {
     let failed = children.iter().find(|(_, status)| *status == Status::Failed);
     let waits =
-        advice!["say it again once they are complete or cancelled: ", Operation::Why.on(task),];
+        advice!["say it again once they are complete or cancelled: ", Remedy::Why.on(task),];
     match failed {
         None => waits,
         Some((child, _)) => advice![
             "a failed child counts as open: take it up again with ",
-            Operation::Reopen.on(child).asked("to").asked("reason"),
+            Remedy::Reopen.on(child).asked("to").asked("reason"),
             ", and complete or cancel it; ",
             waits,
         ],
@@ -403,9 +403,9 @@ fn of_signature(wanted: &ToSign) -> Advice {
     let keys = keys.join("\n");
     match &wanted.flaw {
         Flaw::Missing | Flaw::OtherText => advice![
-            Operation::Complete,
+            Remedy::Complete,
             " signs by itself, through the ssh agent or with the key file that `--sign-with FILE` names; ",
-            Fix::from(Operation::Sign).chosen("file"),
+            Fix::from(Remedy::Sign).chosen("file"),
             format!(
                 " signs a completion file; or sign `toSign` with `ssh-keygen -Y sign -n {NAMESPACE}`, and send the same \
                  completion again with its `id` and the `signature`. Its keys are\n{keys}"
@@ -413,7 +413,7 @@ fn of_signature(wanted: &ToSign) -> Advice {
         ],
         Flaw::OtherUse { .. } => advice![
             format!("sign with `ssh-keygen -Y sign -n {NAMESPACE}`, or by "),
-            Operation::Complete,
+            Remedy::Complete,
         ],
         Flaw::OtherKey { .. } => format!("sign with one of these:\n{keys}").into(),
         Flaw::NotVerified => "sign again, and let the browser check you".into(),

@@ -6,15 +6,17 @@ use super::complete_tool::task_standing;
 use super::next_call::{complete_call, next_task_call};
 use super::open_project::{OpenProject, ToolError};
 use super::resources::brief_json;
-use super::tool_schema::{ArgForm, Argument, Arguments, TASK, Tool, ToolEffect};
+use super::tool_schema::Tool;
 use crate::dispatch::next::{Next, Wanted, next};
-use crate::domain::{Due, DueFault, Link, RoleId, TaskId, TaskPlan, Ticket, listed};
+use crate::domain::{RoleId, Ticket, listed};
+use crate::operations::arguments::Arguments;
+use crate::operations::content::{create_tasks, new_task};
+use crate::operations::fields::{InputField, InputKind};
+use crate::operations::{Effect, table as operation};
 use crate::project::issue::left_out_warning;
 use crate::project::rule_lookup::{check_agent, find_workflow};
 use crate::rules::{Limit, Warning, Workplace, deadlines};
-use crate::tasks::actions::{release, renew};
-use crate::tasks::create::{NewTask, create};
-use crate::tasks::edit::{Comment, comment};
+use crate::tasks::create::NewTask;
 use crate::tasks::view::brief::task_brief;
 use crate::tasks::view::task_view::{brief_of, show, warnings_value};
 
@@ -22,24 +24,22 @@ pub(crate) const RENEW: Tool = Tool {
     name: "aof_task_renew",
     title: "Say that work goes on",
     description: "Say that you are still at work on your task, so that it stays yours. Needed only where the brief has `claimedUntil`.",
-    arguments: &[TASK, Argument::optional("note", ArgForm::Text, "How far you are")],
+    arguments: operation::RENEW.fields,
     answer: &[
         ("task", "string"),
         ("claimedUntil", "string|null"),
         ("message", "string"),
         ("nextCall", "object|null"),
     ],
-    effect: ToolEffect::Settles,
+    effect: operation::RENEW.effect,
 };
 
 pub(crate) fn renew_claim(
     project: &OpenProject<'_>,
     given: &Arguments,
 ) -> Result<Value, ToolError> {
-    let agent = project.agent()?;
-    let ticket = given.task(project)?;
-    let note = given.text("note");
-    let changed = renew(&project.workspace, &ticket, &agent, note.as_deref(), project.dry_run)?;
+    let ticket = project.task(given)?;
+    let changed = project.change(&operation::RENEW, &ticket, given)?;
     let task = &changed.after.task;
     let ends = deadlines(project.rules(), task);
     let lease = ends.iter().find(|end| end.limit == Limit::Lease && end.branch == ticket.branch);
@@ -58,23 +58,22 @@ pub(crate) const RELEASE: Tool = Tool {
     title: "Give a task back",
     description: "Give your task back undone, so that another agent can take it. If something stops the work itself, say so with \
                   aof_task_complete and outcome \"blocked\" instead.",
-    arguments: &[TASK],
+    arguments: operation::RELEASE.fields,
     answer: &[
         ("task", "string"),
         ("status", "string"),
         ("message", "string"),
         ("nextCall", "object|null"),
     ],
-    effect: ToolEffect::Settles,
+    effect: operation::RELEASE.effect,
 };
 
 pub(crate) fn release_task(
     project: &OpenProject<'_>,
     given: &Arguments,
 ) -> Result<Value, ToolError> {
-    let agent = project.agent()?;
-    let ticket = given.task(project)?;
-    let changed = release(&project.workspace, &ticket, Some(&agent), project.dry_run)?;
+    let ticket = project.task(given)?;
+    let changed = project.change(&operation::RELEASE, &ticket, given)?;
     let task = &changed.after.task;
     let (now, _) = task_standing(project, &changed);
     Ok(
@@ -87,70 +86,32 @@ pub(crate) const COMMENT: Tool = Tool {
     title: "Comment on a task",
     description: "Add a comment to a task's text, for whoever reads it later. It moves nothing: an outcome is said with \
                   aof_task_complete.",
-    arguments: &[
-        Argument::required("text", ArgForm::Text, "What is to be said, as Markdown"),
-        TASK,
-    ],
+    arguments: operation::COMMENT.fields,
     answer: &[("task", "string"), ("commit", "string|null"), ("message", "string")],
-    effect: ToolEffect::Adds,
+    effect: operation::COMMENT.effect,
 };
 
 pub(crate) fn comment_task(
     project: &OpenProject<'_>,
     given: &Arguments,
 ) -> Result<Value, ToolError> {
-    let agent = project.agent()?;
-    let id = given.task(project)?.task;
-    let new = Comment { text: given.text("text").unwrap_or_default(), agent: Some(agent) };
-    let changed = comment(&project.workspace, &id, &new, project.dry_run)?;
+    let ticket = project.task(given)?;
+    let changed = project.change(&operation::COMMENT, &ticket, given)?;
     Ok(json!({
-        "task": id.as_str(),
+        "task": ticket.task.as_str(),
         "commit": changed.commit.map(|commit| commit.to_string()),
         "message": format!("the comment stands at the end of {}", changed.path),
     }))
 }
-
-const PARENT: Argument = Argument::optional(
-    "parent",
-    ArgForm::Text,
-    "Which of your tasks it is a part of, if you hold several",
-);
-
-const PRIORITY: Argument = Argument::optional(
-    "priority",
-    ArgForm::Word(&["critical", "high", "medium", "low"]),
-    "How urgent it is",
-);
-const DUE: Argument = Argument::optional(
-    "due",
-    ArgForm::Text,
-    "When it is due: a day, as in 2026-12-01, or a time with its zone",
-);
-const MILESTONE: Argument =
-    Argument::optional("milestone", ArgForm::Text, "The milestone that it belongs to");
-const LINKS: Argument =
-    Argument::optional("links", ArgForm::Texts, "URLs and paths of documents and the like");
 
 pub(crate) const CREATE: Tool = Tool {
     name: "aof_task_create",
     title: "Create a task",
     description: "Create a task for whoever's turn it then is, in the project's default workflow. It is a part of the task that you \
                   hold: without one it is refused. For a named workflow use aof_workflow_start. It does not become yours: aof_task_next hands out work.",
-    arguments: &[
-        Argument::required("title", ArgForm::Text, "What is to be done, in a few words"),
-        Argument::optional("description", ArgForm::Text, "In a sentence"),
-        Argument::optional("body", ArgForm::Text, "At length, as Markdown"),
-        PRIORITY,
-        DUE,
-        MILESTONE,
-        LINKS,
-        Argument::optional("tags", ArgForm::Texts, ""),
-        Argument::optional("metadata", ArgForm::Object, "Facts, as in {\"size\": 3}"),
-        Argument::optional("dependsOn", ArgForm::Texts, "Ids of tasks that must be complete first"),
-        PARENT,
-    ],
+    arguments: operation::CREATE.fields,
     answer: CREATE_ANSWER,
-    effect: ToolEffect::Adds,
+    effect: operation::CREATE.effect,
 };
 
 /// The fields of the answer about a new task.
@@ -170,51 +131,20 @@ pub(crate) fn create_task(
     project: &OpenProject<'_>,
     given: &Arguments,
 ) -> Result<Value, ToolError> {
-    let new = NewTask {
-        body: given.text("body").unwrap_or_default(),
-        depends_on: given.ids("dependsOn")?,
-        parent: parent(project, given)?,
-        ..new_task(given)?
-    };
-    create_and_answer(project, &new)
+    create_and_answer(project, given, new_task(given)?)
 }
 
-/// Returns the named parent, otherwise the task that the server was started for.
-fn parent(project: &OpenProject<'_>, given: &Arguments) -> Result<Option<TaskId>, ToolError> {
-    Ok(given.id("parent")?.or_else(|| project.run().map(|(own, _)| own.task.clone())))
-}
-
-/// Returns a new task with the fields that both tools take.
-fn new_task(given: &Arguments) -> Result<NewTask, ToolError> {
-    let links = given.texts("links").unwrap_or_default();
-    Ok(NewTask {
-        title: given.text("title").unwrap_or_default(),
-        description: given.text("description"),
-        plan: TaskPlan {
-            priority: given.text("priority"),
-            due: due(given)?,
-            milestone: given.text("milestone"),
-            links: links.into_iter().map(|url| Link { title: None, url }).collect(),
-        },
-        tags: given.texts("tags").unwrap_or_default(),
-        metadata: given.object("metadata"),
-        ..NewTask::default()
-    })
-}
-
-fn due(given: &Arguments) -> Result<Option<Due>, ToolError> {
-    let Some(text) = given.text("due") else { return Ok(None) };
-    text.parse().map(Some).map_err(|fault: DueFault| {
-        ToolError::argument("invalid_argument", "due", fault.to_string(), DUE.about)
-    })
-}
-
-/// Creates the task, and returns the answer about it.
-fn create_and_answer(project: &OpenProject<'_>, new: &NewTask) -> Result<Value, ToolError> {
+/// Creates the task, and returns the answer about it. Without a named parent it is a part of the task that the server was started for.
+fn create_and_answer(
+    project: &OpenProject<'_>,
+    given: &Arguments,
+    new: NewTask,
+) -> Result<Value, ToolError> {
+    let parent = new.parent.clone();
+    let parent = parent.or_else(|| project.run().map(|(own, _)| own.task.clone()));
     let agent = project.agent()?;
-    let created =
-        create(&project.workspace, std::slice::from_ref(new), Some(&agent), project.dry_run)?;
-    let changed = created.first().expect("one task was created");
+    let created = create_tasks(&project.call(&agent, given), &[NewTask { parent, ..new }])?;
+    let changed = &created.task();
     let task = &changed.after.task;
     let (now, next) = task_standing(project, changed);
     Ok(json!({
@@ -237,28 +167,28 @@ pub(crate) const START: Tool = Tool {
                   to add X\", this one call does it: {\"workflow\": \"feature\", \"title\": \"Add X\", \"input\": \"all that was said of \
                   X\"}. aof_workflow_list has the names.",
     arguments: &[
-        Argument::required("workflow", ArgForm::Text, "Its name"),
-        Argument::required("title", ArgForm::Text, "What is to be done, in a few words"),
-        Argument::optional(
+        InputField::required("workflow", InputKind::Text, "Its name"),
+        InputField::required("title", InputKind::Text, "What is to be done, in a few words"),
+        InputField::optional(
             "input",
-            ArgForm::Text,
+            InputKind::Text,
             "What is to be done, at length, as Markdown: all that whoever does it has to know",
         ),
-        Argument::optional(
+        InputField::optional(
             "context",
-            ArgForm::Object,
+            InputKind::Object,
             "The values that the workflow begins with: `input` in aof_workflow_list",
         ),
-        PRIORITY,
-        DUE,
-        MILESTONE,
-        LINKS,
-        Argument::optional("tags", ArgForm::Texts, ""),
-        Argument::optional("metadata", ArgForm::Object, "Facts, as in {\"size\": 3}"),
-        PARENT,
+        operation::PRIORITY,
+        operation::DUE,
+        operation::MILESTONE,
+        operation::LINKS,
+        operation::TAGS,
+        operation::METADATA,
+        operation::PARENT,
     ],
     answer: CREATE_ANSWER,
-    effect: ToolEffect::Adds,
+    effect: Effect::Adds,
 };
 
 pub(crate) fn start_workflow(
@@ -270,17 +200,7 @@ pub(crate) fn start_workflow(
         find_workflow(project.rules(), name)?;
     }
     let body = given.text("input").unwrap_or_default();
-    create_and_answer(
-        project,
-        &NewTask {
-            body,
-            input: given.object("context"),
-            workflow,
-            parent: parent(project, given)?,
-            is_told: true,
-            ..new_task(given)?
-        },
-    )
+    create_and_answer(project, given, NewTask { body, is_told: true, ..new_task(given)? })
 }
 
 pub(crate) const NEXT: Tool = Tool {
@@ -292,8 +212,8 @@ pub(crate) const NEXT: Tool = Tool {
                   and when. `task.reviewContext` is what a reviewer wants mended: do that first. `task` is null when there is nothing \
                   to do: stop then.",
     arguments: &[
-        Argument::optional("role", ArgForm::Text, "Only work of this role"),
-        Argument::optional("another", ArgForm::Flag, "One more, besides what you have"),
+        InputField::optional("role", InputKind::Text, "Only work of this role"),
+        InputField::optional("another", InputKind::Flag, "One more, besides what you have"),
     ],
     answer: &[
         ("task", "object|string|null"),
@@ -301,7 +221,7 @@ pub(crate) const NEXT: Tool = Tool {
         ("warnings", "array"),
         ("nextCall", "object|null"),
     ],
-    effect: ToolEffect::Settles,
+    effect: Effect::Settles,
 };
 
 pub(crate) fn next_task(project: &OpenProject<'_>, given: &Arguments) -> Result<Value, ToolError> {

@@ -9,16 +9,16 @@ use serde_json::{Value, json};
 
 use super::next_call::{get_call, next_task_call};
 use super::open_project::{OpenProject, ToolError};
-use super::tool_schema::{ArgForm, Argument, Arguments, TASK, Tool, ToolEffect};
-use crate::domain::ssh::SshFault;
+use super::tool_schema::Tool;
 use crate::domain::{
-    AgentId, BODY_LIMIT, Blocker, Completion, CompletionContent, Exhausted, Outcome, RoleId,
-    SshSignature, Status, TaskId,
+    AgentId, BODY_LIMIT, Blocker, Completion, Exhausted, Outcome, RoleId, Status, TaskId,
 };
 use crate::git::PromptPlace;
+use crate::operations::arguments::Arguments;
+use crate::operations::completion::completion;
+use crate::operations::table as operation;
 use crate::project::error::ProjectError;
 use crate::rules::{Flaw, Refusal, Workplace};
-use crate::storage::fs::random::ulid;
 use crate::tasks::complete::{
     Signing, add_text, complete, complete_signed, note_run, note_session, plan_completion,
 };
@@ -46,32 +46,7 @@ Examples:
 {"outcome": "blocked", "summary": "Cannot go on without the API description", "blockers": ["The platform team has not sent the API description"]}
 
 A refusal changes nothing and says how to put it right."#,
-    arguments: &[
-        Argument::optional("summary", ArgForm::Text, "What you did; needed unless `text` says it"),
-        Argument::optional("outcome", ArgForm::Text, "How it went; needed unless `text` says it"),
-        Argument::optional("blockers", ArgForm::Texts, "Needed with needs_review and blocked"),
-        Argument::optional("rejectionNotes", ArgForm::Text, "A word to whoever mends it"),
-        TASK,
-        Argument::optional(
-            "gate",
-            ArgForm::Text,
-            "The gate that you mean; refused if another is open",
-        ),
-        Argument::optional("outputs", ArgForm::Object, "What the brief asks you to hand on"),
-        Argument::optional("metadata", ArgForm::Object, "Facts for the record"),
-        Argument::optional("text", ArgForm::Text, "Markdown of up to 64 KiB for the task's body"),
-        Argument::optional("file", ArgForm::Text, "The same from a file below the project"),
-        Argument::optional(
-            "id",
-            ArgForm::Text,
-            "Any id of your own: however often it is sent, it counts once",
-        ),
-        Argument::optional(
-            "signature",
-            ArgForm::Text,
-            "Only where a refusal asks for it: your SSH signature of its `toSign`",
-        ),
-    ],
+    arguments: operation::COMPLETE.fields,
     answer: &[
         ("task", "string"),
         ("ticket", "string|null"),
@@ -84,7 +59,7 @@ A refusal changes nothing and says how to put it right."#,
         ("warnings", "array"),
         ("nextCall", "object|null"),
     ],
-    effect: ToolEffect::Adds,
+    effect: operation::COMPLETE.effect,
 };
 
 /// Adds to the schema of the arguments the outcomes that this agent may need: those of the visit that the server was started for,
@@ -152,29 +127,8 @@ pub(crate) fn complete_task(
     project: &OpenProject<'_>,
     given: &Arguments,
 ) -> Result<Value, ToolError> {
-    let agent = project.agent()?;
-    let ticket = given.task(project)?;
-    let id = match given.id("id")? {
-        Some(id) => id,
-        None => ulid(project.workspace.now())?,
-    };
-    let mut completion = Completion {
-        ticket,
-        gate: given.id("gate")?,
-        agent,
-        content: CompletionContent {
-            outcome: given.text("outcome"),
-            summary: given.text("summary"),
-            blockers: given.texts("blockers"),
-            rejection_notes: given.text("rejectionNotes"),
-            outputs: given.object("outputs"),
-            metadata: given.object("metadata"),
-            ..CompletionContent::default()
-        },
-        id,
-        signature: signature(given)?,
-        facts: Box::default(),
-    };
+    let (agent, ticket) = (project.agent()?, project.task(given)?);
+    let mut completion = completion(given, &ticket, &agent, project.workspace.now())?;
     if let Some(text) = body_text(project, given)? {
         add_text(&mut completion, text);
     }
@@ -235,13 +189,6 @@ fn complete_visit(
         }
         done => done,
     }
-}
-
-fn signature(given: &Arguments) -> Result<Option<SshSignature>, ToolError> {
-    let Some(text) = given.text("signature") else { return Ok(None) };
-    text.parse().map(Some).map_err(|SshFault { problem, fix }| {
-        ToolError::argument("invalid_argument", "signature", problem, fix)
-    })
 }
 
 /// Returns the text for the task's body.

@@ -9,10 +9,12 @@ use super::open_project::{OpenProject, ServerSetup, ToolError};
 use super::resources::{
     get_prompt, list_prompts, list_resources, read_resource, resource_template,
 };
-use super::tool_schema::{Arguments, Tool, ToolEffect};
+use super::tool_schema::Tool;
 use super::versions::{SELF_CONTAINED, all_versions};
 use super::{change_tools, complete_tool, query_tools};
 use crate::domain::{AgentId, Map, TaskId, Ticket, nearest};
+use crate::operations::Effect;
+use crate::operations::arguments::Arguments;
 use crate::tasks::view::task_view::{show, task_value};
 
 /// The instructions for models, which clients show beside the tools.
@@ -115,7 +117,7 @@ const ALL: &[(&Tool, Run)] = &[
 /// Returns the tools of this server.
 fn available_tools(setup: &ServerSetup) -> impl Iterator<Item = &'static (&'static Tool, Run)> {
     let only_looks = setup.read_only;
-    ALL.iter().filter(move |(tool, _)| !only_looks || tool.effect == ToolEffect::Looks)
+    ALL.iter().filter(move |(tool, _)| !only_looks || tool.effect == Effect::Reads)
 }
 
 /// Returns the tools of this server as clients see them.
@@ -136,7 +138,9 @@ fn call_tool(setup: &ServerSetup, name: &str, given: &Map) -> Result<Value, RpcE
     let Some((tool, run)) = available_tools(setup).find(|(tool, _)| tool.name == name) else {
         return Err(unknown_tool(setup, name));
     };
-    let result = Arguments::check(tool, given.clone())
+    let result = tool
+        .check(given.clone())
+        .map_err(ToolError::from)
         .and_then(|arguments| run(&setup.open(name)?, &arguments));
     let is_error = result.is_err();
     let answer = result.unwrap_or_else(|error| refusal(&error, setup, (tool, *run), given));
@@ -182,13 +186,15 @@ fn refusal(
     };
     let mut next = advised(error, given);
     // Several arguments may be wrong: the corrected call is tried, without effect, until it has no further fault.
-    for _ in tool.arguments {
+    for _ in tool.fields() {
         let Some(given) = next.as_ref().filter(|next| next["tool"] == tool.name) else { break };
         let Some(given) = given["arguments"].as_object() else { break };
         // Arguments that are left to the agent would hide the faults of the others.
         let (open, given): (Map, Map) =
             given.clone().into_iter().partition(|(name, value)| tool.is_left_to_agent(name, value));
-        let tried = Arguments::check(tool, given.clone())
+        let tried = tool
+            .check(given.clone())
+            .map_err(ToolError::from)
             .and_then(|arguments| run(&setup.open(tool.name)?.for_trial(), &arguments));
         let further = tried.err().and_then(|error| {
             let mut further = advised(&error, &given)?;

@@ -6,9 +6,10 @@ use std::mem::discriminant;
 use serde_json::{Value, json};
 
 use super::open_project::ToolError;
-use super::tool_schema::{ArgForm, ArgNeed, Argument, Arguments, Tool};
+use super::tool_schema::Tool;
 use crate::domain::{AgentId, GateId, Map, Outcome, Ticket, nearest};
 use crate::files::yaml::{self, ParseLimits};
+use crate::operations::fields::{Doors, InputField, InputKind};
 use crate::project::error::{Named, ProjectError};
 use crate::rules::Refusal;
 use crate::rules::outputs::Problem;
@@ -45,15 +46,15 @@ pub(crate) fn next_call(
     state: Option<&Value>,
     agent: Option<&AgentId>,
 ) -> Option<Value> {
-    let is_read = Arguments::check(tool, given.clone()).is_ok();
+    let is_read = tool.check(given.clone()).is_ok();
     let call = CorrectedCall { tool, map: corrected(tool, given), state, agent };
     Some(match error {
-        ToolError::Argument { .. } if !is_read => call.done(),
+        ToolError::Argument(_) if !is_read => call.done(),
         ToolError::NoCurrent { .. } => next_task_call(),
         ToolError::SeveralCurrent { claims, .. } => {
             call.with_task(&claims.first()?.ticket.to_string())
         }
-        ToolError::Argument { name, .. } => call.with_argument(name),
+        ToolError::Argument(fault) => call.with_argument(&fault.name),
         ToolError::Ops(error) => return after_error(error, call),
     })
 }
@@ -363,12 +364,12 @@ impl CorrectedCall<'_> {
 fn corrected(tool: &Tool, given: &Map) -> Map {
     let mut map = Map::new();
     for (name, value) in given {
-        let mut names = tool.arguments.iter().map(|argument| argument.name);
+        let mut names = tool.fields().map(|field| field.name);
         let near = match name.as_str() {
             "id" if tool.takes_task() && names.clone().all(|name| name != "id") => Some("task"),
             name => nearest(name, &mut names),
         };
-        let known = tool.arguments.iter().find(|argument| Some(argument.name) == near);
+        let known = tool.fields().find(|field| Some(field.name) == near);
         if let Some(known) = known
             && (known.name == name || !given.contains_key(known.name))
             && let Some(value) = corrected_value(known, value)
@@ -376,7 +377,7 @@ fn corrected(tool: &Tool, given: &Map) -> Map {
             map.entry(known.name.to_owned()).or_insert(value);
         }
     }
-    for needed in tool.arguments.iter().filter(|argument| argument.need == ArgNeed::Required) {
+    for needed in tool.fields().filter(|field| field.needed.has(Doors::TOOL)) {
         let words = || json!(format!("<{}>", needed.name));
         map.entry(needed.name.to_owned()).or_insert_with(words);
     }
@@ -384,9 +385,9 @@ fn corrected(tool: &Tool, given: &Map) -> Map {
 }
 
 /// Returns the argument that is probably meant. `None` if only the agent could know, and may leave it out.
-fn corrected_value(argument: &Argument, value: &Value) -> Option<Value> {
-    let form = argument.form;
-    if argument.need == ArgNeed::Optional && form.is_absent(value) {
+fn corrected_value(field: &InputField, value: &Value) -> Option<Value> {
+    let form = field.kind;
+    if !field.needed.has(Doors::TOOL) && form.is_absent(value) {
         return None;
     }
     let text = value.as_str().map(str::trim);
@@ -394,10 +395,10 @@ fn corrected_value(argument: &Argument, value: &Value) -> Option<Value> {
         let in_words = || value.to_string().trim_matches('"').to_lowercase();
         Some(match (form, text) {
             // Python's lists and objects are valid YAML.
-            (ArgForm::Texts | ArgForm::Object, Some(text)) if text.starts_with(['[', '{']) => {
+            (InputKind::Texts | InputKind::Object, Some(text)) if text.starts_with(['[', '{']) => {
                 form.read(&yaml::parse(text, &ParseLimits::default()).ok()?.to_value())?
             }
-            (ArgForm::Object, Some(text)) => {
+            (InputKind::Object, Some(text)) => {
                 let pair = |pair: &str| {
                     let (name, value) = pair.split_once('=')?;
                     let (name, value) = (name.trim().to_owned(), value.trim());
@@ -406,22 +407,22 @@ fn corrected_value(argument: &Argument, value: &Value) -> Option<Value> {
                 Value::Object(text.split(',').map(pair).collect::<Option<Map>>()?)
             }
             // A sentence may have commas.
-            (ArgForm::Texts, Some(text)) if argument.name == "blockers" => json!([text]),
-            (ArgForm::Texts, Some(text)) => text.split(',').map(str::trim).collect(),
-            (ArgForm::Texts, None) => json!([format!("<{}>", argument.name)]),
+            (InputKind::Texts, Some(text)) if field.name == "blockers" => json!([text]),
+            (InputKind::Texts, Some(text)) => text.split(',').map(str::trim).collect(),
+            (InputKind::Texts, None) => json!([format!("<{}>", field.name)]),
             (_, None) if value.as_array().is_some_and(|items| items.len() == 1) => {
-                return corrected_value(argument, &value[0]);
+                return corrected_value(field, &value[0]);
             }
-            (ArgForm::Text, _) if value.is_boolean() || value.is_number() => {
+            (InputKind::Text, _) if value.is_boolean() || value.is_number() => {
                 json!(value.to_string())
             }
-            (ArgForm::Text, _) => json!(format!("<{}>", argument.name)),
-            (ArgForm::Flag, _) => match in_words().as_str() {
+            (InputKind::Text, _) => json!(format!("<{}>", field.name)),
+            (InputKind::Flag, _) => match in_words().as_str() {
                 "1" | "yes" | "on" => json!(true),
                 "0" | "no" | "off" => json!(false),
                 _ => return None,
             },
-            (ArgForm::Word(words), _) => {
+            (InputKind::Word(words), _) => {
                 let words = || words.iter().copied();
                 let near = text.and_then(|text| nearest(text, words()));
                 near.map_or_else(|| one_of(words()), Value::from)

@@ -6,14 +6,16 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::dispatch::next::{Claim, claimed};
-use crate::domain::{AgentId, Fix, Operation, Ticket, listed};
+use crate::domain::{AgentId, Fix, Remedy, Ticket, listed};
+use crate::operations::arguments::{ArgumentFault, Arguments};
+use crate::operations::{Call, CallFault, Operation};
 use crate::project::active_rules::InForce;
 use crate::project::error::{ProjectError, reason_of};
 use crate::project::rule_lookup::check_agent;
 use crate::project::workspace::{Clock, Network, Workspace, acting_agent, warn_in_log};
 use crate::rules::Rules;
 use crate::setup::agent_files::AgentFile;
-use crate::tasks::plan::DryRun;
+use crate::tasks::plan::{Changed, DryRun};
 
 /// The options that a server was started with.
 #[derive(Debug, Clone)]
@@ -143,6 +145,28 @@ impl OpenProject<'_> {
         )
     }
 
+    /// Returns the named task, otherwise the agent's current one.
+    pub(crate) fn task(&self, given: &Arguments) -> Result<Ticket, ToolError> {
+        given.id("task")?.map_or_else(|| self.current(), Ok)
+    }
+
+    /// Returns the call of an operation by the agent.
+    pub(crate) fn call<'c>(&'c self, agent: &'c AgentId, given: &'c Arguments) -> Call<'c> {
+        let (workspace, in_force, dry_run) = (&self.workspace, &self.in_force, self.dry_run);
+        Call { workspace, in_force, by: Some(agent), given, signing: None, dry_run }
+    }
+
+    /// Runs an operation on a task.
+    pub(crate) fn change(
+        &self,
+        operation: &Operation,
+        ticket: &Ticket,
+        given: &Arguments,
+    ) -> Result<Changed, ToolError> {
+        let agent = self.agent()?;
+        Ok(operation.run(&self.call(&agent, given), Some(ticket))?.task())
+    }
+
     /// Returns the visit for a call that names no task: the one that the server was started for, otherwise the only one that the agent
     /// holds. Tasks on hold count only if there is no other.
     pub(crate) fn current(&self) -> Result<Ticket, ToolError> {
@@ -167,7 +191,7 @@ pub(crate) enum ToolError {
     /// The operation was not carried out.
     Ops(Box<ProjectError>),
     /// An argument is unknown or invalid.
-    Argument { code: &'static str, name: String, problem: String, fix: String },
+    Argument(ArgumentFault),
     /// No task was named, and the agent holds none.
     NoCurrent { agent: AgentId },
     /// No task was named, and the agent holds several.
@@ -180,6 +204,21 @@ impl<E: Into<ProjectError>> From<E> for ToolError {
     }
 }
 
+impl From<ArgumentFault> for ToolError {
+    fn from(fault: ArgumentFault) -> Self {
+        Self::Argument(fault)
+    }
+}
+
+impl From<CallFault> for ToolError {
+    fn from(fault: CallFault) -> Self {
+        match fault {
+            CallFault::Argument(fault) => Self::Argument(fault),
+            CallFault::Refused(error) => Self::Ops(error),
+        }
+    }
+}
+
 impl ToolError {
     pub(crate) fn argument(
         code: &'static str,
@@ -187,14 +226,14 @@ impl ToolError {
         problem: String,
         fix: impl Into<String>,
     ) -> Self {
-        Self::Argument { code, name: name.to_owned(), problem, fix: fix.into() }
+        Self::Argument(ArgumentFault::new(code, name, problem, fix))
     }
 
     /// Returns true if an argument is wrong, independently of the task's rules.
     pub(crate) fn is_of_argument(&self) -> bool {
         use ProjectError::{NoTask, Unfit, Unknown};
         match self {
-            Self::Argument { .. } => true,
+            Self::Argument(_) => true,
             Self::Ops(error) => matches!(**error, NoTask { .. } | Unknown { .. } | Unfit { .. }),
             _ => false,
         }
@@ -212,7 +251,7 @@ impl ToolError {
     pub(crate) fn value(&self) -> Value {
         match self {
             Self::Ops(error) => reason_of(error),
-            Self::Argument { code, name, problem, fix } => {
+            Self::Argument(ArgumentFault { code, name, problem, fix }) => {
                 let fix = if fix.is_empty() { String::new() } else { format!("\n\n{fix}") };
                 json!({"error": code, "message": format!("{problem}{fix}"), "argument": name})
             }
@@ -246,15 +285,15 @@ impl ToolError {
 /// Returns a proposed operation as a tool, or as a command if there is no tool for it.
 pub(crate) fn in_tools(fix: &Fix) -> String {
     fix.words(match fix.operation {
-        Operation::Next => "aof_task_next",
-        Operation::Show => "aof_task_get",
-        Operation::List => "aof_task_list",
-        Operation::Complete => "aof_task_complete",
-        Operation::Renew => "aof_task_renew",
-        Operation::Release => "aof_task_release",
-        Operation::Comment => "aof_task_comment",
-        Operation::WorkflowList => "aof_workflow_list",
-        Operation::Status => "aof_status",
+        Remedy::Next => "aof_task_next",
+        Remedy::Show => "aof_task_get",
+        Remedy::List => "aof_task_list",
+        Remedy::Complete => "aof_task_complete",
+        Remedy::Renew => "aof_task_renew",
+        Remedy::Release => "aof_task_release",
+        Remedy::Comment => "aof_task_comment",
+        Remedy::WorkflowList => "aof_workflow_list",
+        Remedy::Status => "aof_status",
         _ => return fix.to_string(),
     })
 }

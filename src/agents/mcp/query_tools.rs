@@ -5,11 +5,15 @@ use serde_json::{Value, json};
 use super::next_call::call;
 use super::open_project::{OpenProject, ToolError, in_tools};
 use super::resources::{LONGEST_TEXT, cut_body};
-use super::tool_schema::{ArgForm, Argument, Arguments, TASK, Tool, ToolEffect};
+use super::tool_schema::Tool;
 use crate::dispatch::next::claimed;
 use crate::domain::{GateId, RoleId, WorkflowName};
 use crate::health::context::{CheckContext, View};
 use crate::health::overview::{overview, overview_value};
+use crate::operations::Effect;
+use crate::operations::arguments::Arguments;
+use crate::operations::fields::{InputField, InputKind};
+use crate::operations::table::TASK;
 use crate::project::issue::left_out_warning;
 use crate::project::rule_lookup::workflows_value;
 use crate::rules::Workplace;
@@ -48,11 +52,11 @@ pub(crate) const GET: Tool = Tool {
                   what follows of the text, `nextCall` the one for what was earlier.",
     arguments: &[
         TASK,
-        Argument::optional("history", ArgForm::Flag, "Also who did what at which gate"),
-        Argument::optional("offset", ArgForm::Count, "Begin `body` at this byte"),
-        Argument::optional(
+        InputField::optional("history", InputKind::Flag, "Also who did what at which gate"),
+        InputField::optional("offset", InputKind::Count, "Begin `body` at this byte"),
+        InputField::optional(
             "historyOffset",
-            ArgForm::Count,
+            InputKind::Count,
             "Only history: how many of its latest entries to pass over",
         ),
     ],
@@ -64,11 +68,11 @@ pub(crate) const GET: Tool = Tool {
         ("body", "string"),
         ("available", "object"),
     ],
-    effect: ToolEffect::Looks,
+    effect: Effect::Reads,
 };
 
 pub(crate) fn get(project: &OpenProject<'_>, given: &Arguments) -> Result<Value, ToolError> {
-    let ticket = given.task(project)?;
+    let ticket = project.task(given)?;
     let (view, _) = show(&project.workspace, &ticket.task)?;
     let rules = project.rules();
     let mut value = view.value(rules);
@@ -134,26 +138,26 @@ pub(crate) const LIST: Tool = Tool {
     description: "List tasks, the most urgent first. Only active ones, unless you ask for `all` or a finished status. To get work, \
                   use aof_task_next instead: it chooses, and makes the task yours.",
     arguments: &[
-        Argument::optional(
+        InputField::optional(
             "filter",
-            ArgForm::Text,
+            InputKind::Text,
             "Words in id, title or tags, and conditions: `role:backend`, `milestone:v1`, `priority:high`, `is:overdue`",
         ),
-        Argument::optional("mine", ArgForm::Flag, "Only yours, and those that you may take"),
-        Argument::optional("ready", ArgForm::Flag, "Only what can be handed out now"),
-        Argument::optional("status", ArgForm::Word(STATES), ""),
-        Argument::optional("gate", ArgForm::Text, ""),
-        Argument::optional("role", ArgForm::Text, ""),
-        Argument::optional("workflow", ArgForm::Text, ""),
-        Argument::optional("tag", ArgForm::Text, ""),
-        Argument::optional(
+        InputField::optional("mine", InputKind::Flag, "Only yours, and those that you may take"),
+        InputField::optional("ready", InputKind::Flag, "Only what can be handed out now"),
+        InputField::optional("status", InputKind::Word(STATES), ""),
+        InputField::optional("gate", InputKind::Text, ""),
+        InputField::optional("role", InputKind::Text, ""),
+        InputField::optional("workflow", InputKind::Text, ""),
+        InputField::optional("tag", InputKind::Text, ""),
+        InputField::optional(
             "search",
-            ArgForm::Text,
+            InputKind::Text,
             "Words, or \"phrases\", that id, title, tags, summaries or body must have",
         ),
-        Argument::optional("all", ArgForm::Flag, "Finished ones, too"),
-        Argument::optional("limit", ArgForm::Count, "How many at most; 20"),
-        Argument::optional("offset", ArgForm::Count, "How many to pass over"),
+        InputField::optional("all", InputKind::Flag, "Finished ones, too"),
+        InputField::optional("limit", InputKind::Count, "How many at most; 20"),
+        InputField::optional("offset", InputKind::Count, "How many to pass over"),
     ],
     answer: &[
         ("tasks", "array"),
@@ -161,7 +165,7 @@ pub(crate) const LIST: Tool = Tool {
         ("truncated", "boolean"),
         ("nextCall", "object|null"),
     ],
-    effect: ToolEffect::Looks,
+    effect: Effect::Reads,
 };
 
 pub(crate) fn list_tasks(project: &OpenProject<'_>, given: &Arguments) -> Result<Value, ToolError> {
@@ -279,14 +283,14 @@ pub(crate) const WORKFLOWS: Tool = Tool {
     title: "List workflows",
     description: "List the workflows that you may start with aof_workflow_start. `input` names the values that one begins with: null \
                   must be given in `context`, anything else is what it is unless you say.",
-    arguments: &[Argument::optional("offset", ArgForm::Count, "How many to pass over")],
+    arguments: &[InputField::optional("offset", InputKind::Count, "How many to pass over")],
     answer: &[
         ("workflows", "array"),
         ("total", "integer"),
         ("truncated", "boolean"),
         ("nextCall", "object|null"),
     ],
-    effect: ToolEffect::Looks,
+    effect: Effect::Reads,
 };
 
 #[expect(clippy::unnecessary_wraps, reason = "all tools have one signature")]
@@ -331,7 +335,7 @@ pub(crate) const STATUS: Tool = Tool {
         ("counts", "object"),
         ("attention", "array"),
     ],
-    effect: ToolEffect::Looks,
+    effect: Effect::Reads,
 };
 
 pub(crate) fn status(project: &OpenProject<'_>, _: &Arguments) -> Result<Value, ToolError> {

@@ -1,10 +1,15 @@
 //! Typed input: lines with a cursor, and forms of several lines.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use serde_json::{Value, json};
 
-use crate::board::model::act::{BoardAct, CompletionForm, TicketAct};
+use crate::board::model::act::BoardAct;
 use crate::board::model::page::OutputField;
 use crate::domain::{CompletionId, Map, Outcome, Ticket};
+use crate::operations::Operation;
+use crate::operations::arguments::Arguments;
+use crate::operations::fields::Doors;
+use crate::operations::table::COMPLETE;
 
 /// A text with a cursor.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -94,9 +99,13 @@ pub(super) struct FormField {
 /// The purpose of a form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum FormPurpose {
-    Complete { ticket: Ticket, outcome: Outcome, id: CompletionId },
-    Unblock(Ticket),
-    Comment(Ticket),
+    Complete {
+        ticket: Ticket,
+        outcome: Outcome,
+        id: CompletionId,
+    },
+    /// An operation with at most one text.
+    Act(&'static Operation, Ticket),
     New,
 }
 
@@ -198,22 +207,23 @@ impl TuiForm {
 
     /// Returns the act that the form asks for; `None` if a command does it.
     pub(super) fn act(&self) -> Option<BoardAct> {
-        let text = self.main();
-        Some(match &self.purpose {
-            FormPurpose::Complete { .. } => BoardAct::Complete(Box::new(self.completion()?)),
-            FormPurpose::Unblock(ticket) => {
-                let reason = (!text.is_empty()).then_some(text);
-                BoardAct::On(ticket.clone(), TicketAct::Unblock { reason })
-            }
-            FormPurpose::Comment(ticket) => {
-                BoardAct::On(ticket.clone(), TicketAct::Comment { text })
+        let (operation, ticket, given) = match &self.purpose {
+            FormPurpose::Complete { ticket, .. } => (&COMPLETE, ticket, self.completion()),
+            FormPurpose::Act(operation, ticket) => {
+                let text = Some(self.main()).filter(|text| !text.is_empty());
+                let field = operation.fields_at(Doors::SCREEN).next().map(|field| field.name);
+                (*operation, ticket, field.map(|name| (name, json!(text))).into_iter().collect())
             }
             FormPurpose::New => return None,
-        })
+        };
+        Some(BoardAct { operation, ticket: Some(ticket.clone()), given })
     }
 
-    fn completion(&self) -> Option<CompletionForm> {
-        let FormPurpose::Complete { ticket, outcome, id } = &self.purpose else { return None };
+    /// Returns the values that a completion's form has.
+    fn completion(&self) -> Arguments {
+        let FormPurpose::Complete { outcome, id, .. } = &self.purpose else {
+            return Arguments::default();
+        };
         let texts = |kind: FieldKind| {
             let own = self.fields.iter().filter(move |field| field.kind == kind);
             own.map(|field| field.edit.text.trim().to_owned()).filter(|text| !text.is_empty())
@@ -230,10 +240,13 @@ impl TuiForm {
         }
         let usual = || self.usual.clone().or_else(|| blockers.first().cloned());
         let summary = Some(self.main()).filter(|text| !text.is_empty()).or_else(usual);
-        let (ticket, outcome, id) = (ticket.clone(), outcome.clone(), id.clone());
-        let summary = summary.unwrap_or_default();
-        let signature = None;
-        Some(CompletionForm { ticket, outcome, summary, blockers, outputs, id, signature })
+        Arguments::from_iter([
+            ("outcome", json!(outcome)),
+            ("summary", json!(summary.unwrap_or_default())),
+            ("id", json!(id)),
+            ("blockers", json!(blockers)),
+            ("outputs", Value::Object(outputs)),
+        ])
     }
 
     /// Returns the command that does the same at the terminal, where a passphrase can be asked for.
@@ -241,13 +254,16 @@ impl TuiForm {
         if self.purpose == FormPurpose::New {
             return Some(vec!["new".to_owned(), "--".to_owned(), self.main()]);
         }
-        let form = self.completion()?;
-        let mut words = vec!["complete".to_owned(), form.ticket.to_string()];
-        words.push(format!("--outcome={}", form.outcome));
-        words.push(format!("--summary={}", form.summary));
-        words.push(format!("--id={}", form.id));
-        words.extend(form.blockers.iter().map(|text| format!("--blocker={text}")));
-        words.extend(form.outputs.iter().map(|(name, value)| format!("--output={name}={value}")));
+        let FormPurpose::Complete { ticket, .. } = &self.purpose else { return None };
+        let given = self.completion();
+        let mut words = vec!["complete".to_owned(), ticket.to_string()];
+        for name in ["outcome", "summary", "id"] {
+            words.push(format!("--{name}={}", given.text(name).unwrap_or_default()));
+        }
+        let blockers = given.texts("blockers").unwrap_or_default();
+        words.extend(blockers.iter().map(|text| format!("--blocker={text}")));
+        let outputs = given.object("outputs");
+        words.extend(outputs.iter().map(|(name, value)| format!("--output={name}={value}")));
         Some(words)
     }
 }

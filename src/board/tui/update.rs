@@ -7,8 +7,10 @@ use super::form::{FormPurpose, FormStep, TextEdit, TuiForm};
 use super::key_table::{KeyCommand, KeyContext, command, help};
 use super::state::{Effects, Overlay, TuiEffect, TuiEvent, TuiState};
 use super::worker::WorkRequest;
-use crate::board::model::act::{BoardAct, TicketAct};
+use crate::board::model::act::BoardAct;
 use crate::domain::TaskId;
+use crate::operations::arguments::Arguments;
+use crate::operations::table::{CLAIM, COMMENT, UNBLOCK};
 use crate::tasks::headers::filter::TaskFilter;
 
 impl TuiState {
@@ -374,15 +376,17 @@ impl TuiState {
             KeyCommand::Unblock => {
                 let title = format!("{ticket}: unblock");
                 let label = "why; may stay empty";
-                self.open_form(TuiForm::new(FormPurpose::Unblock(ticket), title, label));
+                self.open_form(TuiForm::new(FormPurpose::Act(&UNBLOCK, ticket), title, label));
             }
             KeyCommand::Comment => {
                 let title = format!("{id}: comment");
-                self.open_form(TuiForm::new(FormPurpose::Comment(ticket), title, "comment"));
+                let purpose = FormPurpose::Act(&COMMENT, ticket);
+                self.open_form(TuiForm::new(purpose, title, "comment"));
             }
             KeyCommand::Claim => {
                 self.is_busy = true;
-                let act = BoardAct::On(ticket, TicketAct::Claim);
+                let (ticket, given) = (Some(ticket), Arguments::default());
+                let act = BoardAct { operation: &CLAIM, ticket, given };
                 return self.ask(WorkRequest::Act(Box::new(act)));
             }
             _ => {

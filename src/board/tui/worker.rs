@@ -9,6 +9,7 @@ use crate::board::model::act::{BoardAct, perform};
 use crate::board::model::page::{TaskDetails, task_diff, task_page};
 use crate::domain::{AgentId, CompletionId, TaskId, WorkflowName};
 use crate::git::PromptPlace;
+use crate::operations::CallFault;
 use crate::project::error::{ProjectError, reason_of};
 use crate::project::workspace::{Workspace, WorkspaceOpener};
 use crate::storage::random::ulid;
@@ -143,5 +144,6 @@ fn act_as(
     let workspace = opener.open()?;
     // The terminal shows the board: the prompt for a passphrase needs a window of its own.
     let signing = Signing { key_file: None, asking: PromptPlace::Window };
-    Ok(perform(&workspace, act, you, Some(signing))?.sentence)
+    let done = perform(&workspace, act, you, Some(signing)).map_err(CallFault::into_error)?;
+    Ok(done.sentence)
 }

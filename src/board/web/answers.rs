@@ -15,7 +15,7 @@ use super::pages::layout::{LISTED, NavPage, PageFrame, PageLinks, PageNotice};
 use super::pages::markdown::markdown;
 use super::pages::{figures_page, project_pages, task_page, workflow_svg};
 use super::request::{Asked, PageAnswer, WebFault, is_here, once_said, page_answer, see_and_say};
-use crate::board::model::act::{BoardAct, Done, perform};
+use crate::board::model::act::{ActDone, BoardAct, perform};
 use crate::board::model::activity::latest;
 use crate::board::model::columns::BoardView;
 use crate::board::model::figures::project_figures;
@@ -25,6 +25,9 @@ use crate::git::PromptPlace;
 use crate::health::context::{CheckContext, View};
 use crate::health::overview::{overview, status_lists};
 use crate::history::verify::history::{Range, RangeStart, verify};
+use crate::operations::CallFault;
+use crate::operations::completion::completion;
+use crate::operations::table::COMPLETE;
 use crate::project::error::ProjectError;
 use crate::project::rule_lookup::find_workflow;
 use crate::project::workspace::Workspace;
@@ -199,12 +202,12 @@ pub(super) fn fresh_id(asked: &Asked) -> Result<CompletionId, WebFault> {
 pub(super) fn to_sign(asked: &Asked, posted: &Posted) -> PageAnswer {
     let workspace = asked.workspace()?;
     let page = read_task(&workspace, &asked.named("task")?)?;
-    let BoardAct::Complete(form) =
-        posted.act(Some(&page)).map_err(|why| WebFault::conflict(&why))?
-    else {
+    let act = posted.act(Some(&page)).map_err(|why| WebFault::conflict(&why))?;
+    let Some(ticket) = act.ticket.filter(|_| *act.operation == COMPLETE) else {
         return Err(WebFault::conflict("only a completion is signed"));
     };
-    let wanted = what_to_sign(&workspace, &form.by(&asked.you()?))?;
+    let completion = completion(&act.given, &ticket, &asked.you()?, workspace.now());
+    let wanted = what_to_sign(&workspace, &completion.map_err(CallFault::into_error)?)?;
     let host = asked.host();
     let key = |key: &PublicKey| {
         let credential = key.passkey_of(&host)?;
@@ -306,8 +309,9 @@ fn carry_out(
 ) -> PageAnswer {
     match attempt(asked, act) {
         Ok(done) => {
-            let task = PageLinks::at_server(&asked.project().slug).task(&done.task);
-            let place = Some(back).filter(|place| is_here(place)).unwrap_or(&task);
+            let links = PageLinks::at_server(&asked.project().slug);
+            let page = done.task.map_or_else(|| links.board(), |task| links.task(&task));
+            let place = Some(back).filter(|place| is_here(place)).unwrap_or(&page);
             Ok(see_and_say(place, &done.sentence))
         }
         Err(refusal) => Ok((StatusCode::CONFLICT, show_again(refusal)?).into_response()),
@@ -315,7 +319,7 @@ fn carry_out(
 }
 
 /// Attempts an act. Returns a refusal as it is shown.
-fn attempt(asked: &Asked, act: Result<BoardAct, String>) -> Result<Done, PageNotice> {
+fn attempt(asked: &Asked, act: Result<BoardAct, String>) -> Result<ActDone, PageNotice> {
     let notice = |text: String, fix: Option<String>| PageNotice { text, fix, is_refusal: true };
     let act = act.map_err(|fault| notice(fault, None))?;
     let you = asked.you().map_err(|fault| notice(fault.problem, fault.fix))?;
@@ -323,5 +327,6 @@ fn attempt(asked: &Asked, act: Result<BoardAct, String>) -> Result<Done, PageNot
     let is_owner = asked.site.users.is_none();
     let signing = is_owner.then_some(Signing { key_file: None, asking: PromptPlace::Window });
     let workspace = asked.workspace().map_err(|fault| notice(fault.problem, fault.fix))?;
-    perform(&workspace, &act, &you, signing).map_err(|error| notice(error.problem(), error.fix()))
+    let done = perform(&workspace, &act, &you, signing).map_err(CallFault::into_error);
+    done.map_err(|error| notice(error.problem(), error.fix()))
 }

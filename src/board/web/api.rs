@@ -1,5 +1,5 @@
-//! The JSON interface: programs read here what the pages show, and do what the forms do. One table has the addresses; the routes and the
-//! `OpenAPI` document are made from it.
+//! The JSON interface: programs read here what the pages show, and carry out the table of operations. The routes and the `OpenAPI`
+//! document are made from it, and from the table of addresses to read from.
 
 use std::sync::Arc;
 
@@ -14,18 +14,21 @@ use axum::{Json, Router};
 use serde_json::{Value, json};
 
 use super::access::{Visitor, bearer};
-use super::answers::fresh_id;
 use super::events::event_stream;
-use super::pages::forms::Posted;
+use super::pages::forms::{ensure_visit, seen_ticket};
 use super::request::{ApiFault, Asked, WebFault, blocking};
 use super::site::BoardSite;
 use crate::board::model::act::{BoardAct, perform};
 use crate::board::model::figures::project_figures;
 use crate::board::model::live::LiveBoard;
 use crate::board::model::page::task_page;
-use crate::domain::{AgentId, GateId, Map, Priority, RoleId, Status, TaskId, WorkflowName, listed};
+use crate::domain::{AgentId, GateId, Map, RoleId, Status, TaskId, WorkflowName, listed};
 use crate::health::context::{CheckContext, View};
 use crate::health::overview::{overview, overview_value, status_lists};
+use crate::operations::arguments::{Arguments, describe};
+use crate::operations::fields::{Doors, InputField};
+use crate::operations::table::{COMPLETE, CREATE, OPERATIONS};
+use crate::operations::{CallFault, Operation};
 use crate::project::access::agent_tokens::agent_of_token;
 use crate::project::issue::left_out_warning;
 use crate::storage::lock::is_watched;
@@ -39,21 +42,16 @@ use crate::tasks::view::task_view::{show, warnings_value};
 /// The common prefix of the paths. Within a version, fields are added, never removed.
 const ROOT: &str = "/api/v1";
 
-/// One address.
+/// An address to read from.
 struct Endpoint {
     path: &'static str,
     about: &'static str,
-    /// The fields that the body's object must have.
-    needs: &'static [&'static str],
-    /// Further names that the query, or the body's object, may have.
+    /// The names that the query may have.
     takes: &'static [&'static str],
-    /// The function that reads the answer. `None` if a POST carries out an act.
-    read: Option<ApiRead>,
+    read: ApiRead,
 }
 
 type ApiRead = fn(&Asked) -> Result<Value, ApiFault>;
-
-const TICKET: &str = "ticket";
 
 const ENDPOINTS: &[Endpoint] = &[
     reads(
@@ -85,27 +83,6 @@ const ENDPOINTS: &[Endpoint] = &[
     reads("/{project}/tasks/{task}/brief", "Its brief, as `aof brief --json`", &[], brief),
     reads("/{project}/status", "The project at a glance, as `aof status --json`", &[], status),
     reads("/{project}/statistics", "The figures of the statistics page", &[], statistics),
-    acts(
-        "/{project}/tasks",
-        "Create a task",
-        &["title"],
-        &["description", "body", "tags", "workflow", "priority", "milestone", "due"],
-    ),
-    acts(
-        "/{project}/tasks/{task}/complete",
-        "End a visit. `id` makes it count once, however often it is sent",
-        &[TICKET, "outcome"],
-        &["summary", "blockers", "outputs", "id", "signature"],
-    ),
-    acts("/{project}/tasks/{task}/claim", "Take a task", &[TICKET], &[]),
-    acts("/{project}/tasks/{task}/release", "Give a task back", &[TICKET], &[]),
-    acts("/{project}/tasks/{task}/assign", "Give a task to an agent", &[TICKET, "agent"], &[]),
-    acts("/{project}/tasks/{task}/hold", "Have a task wait", &[TICKET, "reason"], &[]),
-    acts("/{project}/tasks/{task}/unblock", "Have a task go on", &[TICKET], &["reason"]),
-    acts("/{project}/tasks/{task}/comment", "Comment a task", &[TICKET, "reason"], &[]),
-    acts("/{project}/tasks/{task}/cancel", "Cancel a task", &[TICKET, "reason"], &[]),
-    acts("/{project}/tasks/{task}/reopen", "Reopen a task", &[TICKET, "to", "reason"], &[]),
-    acts("/{project}/tasks/{task}/override", "Move a task", &[TICKET, "to", "reason"], &[]),
 ];
 
 const fn reads(
@@ -114,76 +91,75 @@ const fn reads(
     takes: &'static [&'static str],
     read: ApiRead,
 ) -> Endpoint {
-    Endpoint { path, about, needs: &[], takes, read: Some(read) }
+    Endpoint { path, about, takes, read }
 }
 
-const fn acts(
-    path: &'static str,
-    about: &'static str,
-    needs: &'static [&'static str],
-    takes: &'static [&'static str],
-) -> Endpoint {
-    Endpoint { path, about, needs, takes, read: None }
+/// Returns the operations that have an address.
+fn operations() -> impl Iterator<Item = &'static Operation> {
+    OPERATIONS.iter().copied().filter(|own| own.doors.has(Doors::API))
 }
 
-impl Endpoint {
-    /// Returns the act of the board's forms that a POST carries out. A path that is not under a task creates one.
-    fn act(&self) -> &'static str {
-        let of_task = self.path.split_once("{task}/").map(|(_, act)| act);
-        of_task.unwrap_or("create")
+/// Returns the address of an operation.
+fn path_of(operation: &Operation) -> String {
+    match operation.name {
+        "create" => "/{project}/tasks".to_owned(),
+        name if operation.is_on_task() => format!("/{{project}}/tasks/{{task}}/{name}"),
+        name => format!("/{{project}}/{name}"),
     }
+}
 
-    /// Returns the name of the operation in a generated client.
-    fn operation(&self) -> String {
-        let last = self.path.rsplit('/').next().unwrap_or_default();
-        match self.read {
-            Some(_) => format!("get_{}", last.trim_matches(['{', '}'])),
-            None => format!("{}_task", self.act()),
+/// Returns the fields of a body, the needed ones first.
+fn body_fields(operation: &Operation) -> Vec<&'static InputField> {
+    let fields = || operation.fields_at(Doors::API);
+    let needed = fields().filter(|own| own.needed.has(Doors::API));
+    needed.chain(fields().filter(|own| !own.needed.has(Doors::API))).collect()
+}
+
+/// Fails if there is an unknown name.
+fn check_names<'n>(
+    known: &[&str],
+    names: impl IntoIterator<Item = &'n String>,
+) -> Result<(), ApiFault> {
+    let is_known = |name: &&String| known.contains(&name.as_str());
+    let Some(unknown) = names.into_iter().find(|name| !is_known(name)) else { return Ok(()) };
+    let fix = if known.is_empty() {
+        "send none".to_owned()
+    } else {
+        format!("there are {}", listed(known))
+    };
+    Err(bad(&format!("nothing reads `{unknown}`"), &fix))
+}
+
+/// Decodes a body. Fails if a field is missing, unknown or of another kind.
+fn decoded(operation: &Operation, body: &[u8]) -> Result<Arguments, ApiFault> {
+    let fields = body_fields(operation);
+    let names: Vec<&str> = fields.iter().map(|field| field.name).collect();
+    let mut sent: Map = serde_json::from_slice(body).map_err(|fault| {
+        let fix = format!("it may have {}", listed(&names));
+        bad(&format!("the body is no JSON object: {fault}"), &fix)
+    })?;
+    sent.retain(|_, value| !value.is_null());
+    check_names(&names, sent.keys())?;
+    let is_lacking =
+        |field: &&&InputField| field.needed.has(Doors::API) && !sent.contains_key(field.name);
+    if let Some(missing) = fields.iter().find(is_lacking) {
+        let fix = format!("there are {}", listed(&names));
+        return Err(bad(&format!("`{}` is missing", missing.name), &fix));
+    }
+    for field in fields {
+        let Some(value) = sent.get_mut(field.name) else { continue };
+        let text = value.as_str().map(|text| text.trim().to_owned());
+        if text.as_ref().is_some_and(String::is_empty) && !field.needed.has(Doors::API) {
+            sent.shift_remove(field.name);
+        } else if !field.kind.holds(value) {
+            let (kind, found) = (field.kind.noun(), describe(value));
+            let problem = format!("`{}` has to be {kind}, not {found}", field.name);
+            return Err(bad(&problem, "mend the body"));
+        } else if let Some(text) = text.filter(|_| field.name != "body") {
+            *value = json!(text);
         }
     }
-
-    fn names(&self) -> Vec<&'static str> {
-        [self.needs, self.takes].concat()
-    }
-
-    /// Fails if there is an unknown name.
-    fn check_names<'n>(&self, names: impl IntoIterator<Item = &'n String>) -> Result<(), ApiFault> {
-        let known = self.names();
-        let is_known = |name: &&String| known.contains(&name.as_str());
-        let Some(unknown) = names.into_iter().find(|name| !is_known(name)) else { return Ok(()) };
-        let fix = if known.is_empty() {
-            "send none".to_owned()
-        } else {
-            format!("there are {}", listed(known))
-        };
-        Err(bad(&format!("nothing reads `{unknown}`"), &fix))
-    }
-
-    /// Fails if a field is missing, unknown or of another kind.
-    fn check_body(&self, sent: &Map) -> Result<(), ApiFault> {
-        self.check_names(sent.keys())?;
-        let is_given = |name: &&&str| sent.get(**name).is_some_and(|value| !value.is_null());
-        if let Some(missing) = self.needs.iter().find(|name| !is_given(name)) {
-            return Err(bad(
-                &format!("`{missing}` is missing"),
-                &format!("there are {}", listed(self.names())),
-            ));
-        }
-        for (name, value) in sent.iter().filter(|(_, value)| !value.is_null()) {
-            let (is_right, kind) = match field_kind(name) {
-                BodyField::Text => (value.is_string(), "a text"),
-                BodyField::Texts => {
-                    let items = value.as_array();
-                    (items.is_some_and(|own| own.iter().all(Value::is_string)), "a list of texts")
-                }
-                BodyField::Object => (value.is_object(), "an object"),
-            };
-            if !is_right {
-                return Err(bad(&format!("`{name}` has to be {kind}"), "mend the body"));
-            }
-        }
-        Ok(())
-    }
+    Ok(Arguments::from(sent))
 }
 
 type ApiAnswer = Result<(StatusCode, Value), ApiFault>;
@@ -192,20 +168,21 @@ type ApiAnswer = Result<(StatusCode, Value), ApiFault>;
 pub(super) fn api_router(site: &Arc<BoardSite>) -> Router<Arc<BoardSite>> {
     let mut router = Router::new();
     for endpoint in ENDPOINTS {
-        let answering = match endpoint.read {
-            Some(answer) => get(async move |asked: Result<Asked, WebFault>| {
-                run_blocking(move || {
-                    let asked = asked?;
-                    endpoint.check_names(asked.query.keys())?;
-                    Ok((StatusCode::OK, answer(&asked)?))
-                })
-                .await
-            }),
-            None => post(async move |asked: Result<Asked, WebFault>, body: Bytes| {
-                run_blocking(move || carry_out(&asked?, endpoint, &body)).await
-            }),
-        };
+        let answering = get(async move |asked: Result<Asked, WebFault>| {
+            run_blocking(move || {
+                let asked = asked?;
+                check_names(endpoint.takes, asked.query.keys())?;
+                Ok((StatusCode::OK, (endpoint.read)(&asked)?))
+            })
+            .await
+        });
         router = router.route(endpoint.path, answering);
+    }
+    for operation in operations() {
+        let answering = post(async move |asked: Result<Asked, WebFault>, body: Bytes| {
+            run_blocking(move || carry_out(&asked?, operation, &body)).await
+        });
+        router = router.route(&path_of(operation), answering);
     }
     let router = router
         .route("/{project}/events", get(event_stream))
@@ -367,54 +344,30 @@ fn statistics(asked: &Asked) -> Result<Value, ApiFault> {
     Ok(json!(project_figures(&asked.workspace()?)?))
 }
 
-/// Does what the form of that name would do, and answers with the task in its new state.
-fn carry_out(asked: &Asked, endpoint: &Endpoint, body: &[u8]) -> ApiAnswer {
-    let sent: Map = serde_json::from_slice(body).map_err(|fault| {
-        bad(
-            &format!("the body is no JSON object: {fault}"),
-            &format!("it may have {}", listed(endpoint.names())),
-        )
-    })?;
-    endpoint.check_body(&sent)?;
+/// Carries out an operation, and answers with the task in its new state.
+fn carry_out(asked: &Asked, operation: &'static Operation, body: &[u8]) -> ApiAnswer {
+    let given = decoded(operation, body)?;
     let you = asked.you()?;
-    let posted = posted(asked, endpoint.act(), &sent)?;
-    let page = match asked.path.get("task") {
-        Some(_) => Some(task_page(&asked.workspace()?, &asked.named("task")?)?),
-        None => None,
-    };
-    let mut act = posted.act(page.as_ref()).map_err(|fault| bad(&fault, "mend the body"))?;
-    // Values that forms send as text, or leave out, are taken from the body unchanged.
-    let texts = |name: &str| {
-        let items = sent.get(name).and_then(Value::as_array).into_iter().flatten();
-        items.filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>()
-    };
-    match &mut act {
-        BoardAct::Complete(form) => {
-            posted.text("summary").clone_into(&mut form.summary);
-            form.outputs =
-                sent.get("outputs").and_then(Value::as_object).cloned().unwrap_or_default();
-            form.blockers = texts("blockers");
+    let ticket = if operation.is_on_task() {
+        let page = task_page(&asked.workspace()?, &asked.named("task")?)?;
+        let ticket = seen_ticket(&given.text("ticket").unwrap_or_default(), &page);
+        let ticket = ticket.map_err(|fault| bad(&fault, "mend the body"))?;
+        if *operation == COMPLETE {
+            ensure_visit(&ticket, &page).map_err(|fault| bad(&fault, "mend the body"))?;
         }
-        BoardAct::Create(new) => new.tags = texts("tags"),
-        _ => {}
-    }
-    let done = perform(&asked.workspace()?, &act, &you, None)?;
-    let status = if endpoint.act() == "create" { StatusCode::CREATED } else { StatusCode::OK };
+        Some(ticket)
+    } else {
+        None
+    };
+    let act = BoardAct { operation, ticket, given };
+    let done = perform(&asked.workspace()?, &act, &you, None).map_err(|fault| match fault {
+        CallFault::Argument(fault) => bad(&fault.problem, "mend the body"),
+        CallFault::Refused(error) => ApiFault::from(*error),
+    })?;
+    let status = if *operation == CREATE { StatusCode::CREATED } else { StatusCode::OK };
     // The act is done, even if the task cannot be read again.
-    let task = document(asked, &done.task).ok();
+    let task = done.task.and_then(|task| document(asked, &task).ok());
     Ok((status, json!({"said": done.sentence, "task": task})))
-}
-
-/// Returns the fields that the form of that name would send.
-fn posted(asked: &Asked, act: &str, sent: &Map) -> Result<Posted, ApiFault> {
-    let mut fields = vec![("act".to_owned(), act.to_owned())];
-    let texts =
-        sent.iter().filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
-    fields.extend(texts);
-    if act == "complete" && sent.get("id").is_none_or(Value::is_null) {
-        fields.push(("id".to_owned(), fresh_id(asked)?.to_string()));
-    }
-    Ok(Posted(fields))
 }
 
 /// Returns the interface as a document of `OpenAPI`.
@@ -425,38 +378,50 @@ fn openapi() -> Value {
         "properties": {"error": {"type": "string"}, "message": {"type": "string"}},
         "required": ["error", "message"],
     }}}});
-    for endpoint in ENDPOINTS {
-        let Endpoint { path, about, needs, takes, read } = endpoint;
+    let mut add = |path: &str, method: &str, operation: Value| {
         let names = path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
-        let text = json!({"type": "string"});
+        let mut operation = operation;
         let mut parameters: Vec<Value> = names
-            .map(|name| json!({"name": name, "in": "path", "required": true, "schema": text}))
+            .map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}))
             .collect();
-        let body = json!({"type": "object"});
-        let mut operation = json!({
-            "operationId": endpoint.operation(),
-            "summary": about,
-            "responses": {
-                "2XX": {"description": "Done", "content": {"application/json": {"schema": body}}},
-                "4XX": errors,
-            },
-        });
-        let method = if read.is_some() {
-            let query =
-                takes.iter().map(|name| json!({"name": name, "in": "query", "schema": text}));
-            parameters.extend(query);
-            "get"
-        } else {
-            let names = endpoint.names().into_iter();
-            let kinds = names.map(|name| (name.to_owned(), field_schema(name)));
-            let schema = json!({"type": "object", "properties": kinds.collect::<Map>(), "required": needs, "additionalProperties": false});
-            operation["requestBody"] =
-                json!({"required": true, "content": {"application/json": {"schema": schema}}});
-            "post"
-        };
+        parameters.extend(operation["parameters"].as_array().cloned().unwrap_or_default());
         operation["parameters"] = json!(parameters);
+        operation["responses"]["4XX"] = errors.clone();
         let path = paths.entry(format!("{ROOT}{path}")).or_insert_with(|| json!({}));
         path[method] = operation;
+    };
+    let done = |schema: Value| json!({"2XX": {"description": "Done", "content": {"application/json": {"schema": schema}}}});
+    for Endpoint { path, about, takes, .. } in ENDPOINTS {
+        let last = path.rsplit('/').next().unwrap_or_default();
+        let query = takes
+            .iter()
+            .map(|name| json!({"name": name, "in": "query", "schema": {"type": "string"}}));
+        let operation = json!({
+            "operationId": format!("get_{}", last.trim_matches(['{', '}'])),
+            "summary": about,
+            "responses": done(json!({"type": "object"})),
+            "parameters": query.collect::<Vec<_>>(),
+        });
+        add(path, "get", operation);
+    }
+    let answer = json!({
+        "type": "object",
+        "properties": {"said": {"type": "string"}, "task": {"anyOf": [{"type": "object"}, {"type": "null"}]}},
+        "required": ["said", "task"],
+    });
+    for operation in operations() {
+        let fields = body_fields(operation);
+        let kinds = fields.iter().map(|field| (field.name.to_owned(), field.kind.schema()));
+        let needs = fields.iter().filter(|field| field.needed.has(Doors::API));
+        let needs: Vec<&str> = needs.map(|field| field.name).collect();
+        let schema = json!({"type": "object", "properties": kinds.collect::<Map>(), "required": needs, "additionalProperties": false});
+        let described = json!({
+            "operationId": format!("{}_task", operation.name),
+            "summary": operation.help,
+            "responses": done(answer.clone()),
+            "requestBody": {"required": true, "content": {"application/json": {"schema": schema}}},
+        });
+        add(&path_of(operation), "post", described);
     }
     let stream = json!({"description": "Server-sent events", "content": {"text/event-stream": {}}});
     paths.insert(
@@ -479,26 +444,29 @@ fn openapi() -> Value {
     })
 }
 
-/// The kind of a field of a body.
-enum BodyField {
-    Text,
-    Texts,
-    Object,
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn field_kind(name: &str) -> BodyField {
-    match name {
-        "blockers" | "tags" => BodyField::Texts,
-        "outputs" => BodyField::Object,
-        _ => BodyField::Text,
-    }
-}
-
-fn field_schema(name: &str) -> Value {
-    match field_kind(name) {
-        BodyField::Texts => json!({"type": "array", "items": {"type": "string"}}),
-        BodyField::Object => json!({"type": "object"}),
-        BodyField::Text if name == "priority" => json!({"enum": Priority::ALL}),
-        BodyField::Text => json!({"type": "string"}),
+    #[test]
+    fn the_reference_has_each_operation_with_its_fields() {
+        let page = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/api.md");
+        let page = std::fs::read_to_string(page).unwrap();
+        let acts = page.split("## To act").nth(1).unwrap();
+        for operation in operations() {
+            let name = match operation.name {
+                "create" => "`/tasks`".to_owned(),
+                name => format!("{name}`"),
+            };
+            let row = acts.lines().find(|line| {
+                let place = line.split('|').nth(1).unwrap_or_default();
+                place.contains("`/tasks") && place.contains(&name)
+            });
+            let row = row.unwrap_or_else(|| panic!("no row of `{}`", operation.name));
+            for field in body_fields(operation) {
+                let shown = format!("`{}`", field.name);
+                assert!(row.contains(&shown), "{shown} of `{}`", operation.name);
+            }
+        }
     }
 }

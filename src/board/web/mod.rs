@@ -1,7 +1,7 @@
 //! The board in a browser: pages made on the server, over the same view model as the terminal's.
 //!
-//! A page works without script; the script adds live updates, keys and dragging. Every act of a page is a
-//! [`super::model::act::BoardAct`], so that a click is the same operation as a command.
+//! A page works without script; the script adds live updates, keys and dragging. Every act of a page is an
+//! operation of [`crate::operations::table`], as a command is.
 
 mod access;
 mod answers;

@@ -74,7 +74,7 @@ fn issue_text(handled: &HandledIssue) -> String {
     }
     match outcome {
         RepairOutcome::Reported => {
-            text.push_str(&format!("  fix  {}\n", lines(&issue.fix.to_string())))
+            text.push_str(&format!("  fix  {}\n", lines(&issue.fix.to_string())));
         }
         RepairOutcome::Failed(error) => text.push_str(&format!("  but  {}\n", lines(error))),
         RepairOutcome::Repaired | RepairOutcome::Repairable => {}

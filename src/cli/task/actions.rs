@@ -12,20 +12,19 @@ use crate::cli::{
     ActingAgent, CliError, CliResult, DryRunOption, OfflineOption, Session, SignWith, cyan, green,
     now, yellow,
 };
-use crate::dispatch::claim;
-use crate::domain::{AgentId, Event, GateId, Status, Task, TaskId, Ticket};
+use crate::domain::{AgentId, Event, GateId, Status, Task, TaskId};
 use crate::files::printable::inert;
+use crate::operations::arguments::Arguments;
+use crate::operations::{Call, CallFault, Operation, table as operation};
 use crate::project::active_rules::InForce;
-use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{NAMESPACE, Rules, explained};
 use crate::storage::random::ulid;
-use crate::tasks::actions;
 use crate::tasks::complete::{parse_completion, sign_file, what_to_sign};
 use crate::tasks::headers::dependencies::awaited_now;
 use crate::tasks::headers::summary::WAITING;
 use crate::tasks::plan::{Changed, DryRun};
-use crate::tasks::view::task_view::{changed_value, eligible_agents, gates_passed};
+use crate::tasks::view::task_view::{changed_value, eligible_agents};
 
 // The arguments of each of these commands.
 #[derive(Debug, clap::Args)]
@@ -81,127 +80,71 @@ pub(crate) struct MoveArgs {
 }
 
 pub(crate) fn release(session: &Session, args: &ActionArgs) -> CliResult {
-    act_as_agent(session, ("release", TextForm::None), args, |workspace, ticket, agent, mode| {
-        let changed = actions::release(workspace, ticket, Some(agent), mode)?;
-        let holder = changed.before.as_ref().and_then(|before| before.task.routing.agent.as_ref());
-        let holder = holder.filter(|holder| *holder != agent);
-        let holder = holder.map(|holder| format!(", which {holder} had")).unwrap_or_default();
-        Ok((format!("given back by {agent}{holder}"), changed))
-    })
+    act(session, &operation::RELEASE, TextForm::None, args, &Arguments::default())
 }
 
 pub(crate) fn renew(session: &Session, args: &RenewArgs) -> CliResult {
-    act_as_agent(
-        session,
-        ("renew", TextForm::None),
-        &args.action,
-        |workspace, ticket, agent, mode| {
-            let note = args.note.as_deref();
-            let changed = actions::renew(workspace, ticket, agent, note, mode)?;
-            Ok((format!("renewed by {agent}"), changed))
-        },
-    )
+    let given = Arguments::from_iter([("note", json!(args.note))]);
+    act(session, &operation::RENEW, TextForm::None, &args.action, &given)
 }
 
 pub(crate) fn assign(session: &Session, args: &AssignArgs) -> CliResult {
-    act(session, ("assign", TextForm::None), &args.action, |workspace, ticket, by, mode| {
+    let given = Arguments::from_iter([("agent", json!(args.to))]);
+    act_over(session, &operation::ASSIGN, TextForm::None, &args.action, &given, |workspace| {
         workspace.network = args.offline_option.network();
-        let changed = claim::assign(workspace, ticket, by, &args.to, mode)?;
-        Ok((format!("assigned to {}", args.to), changed))
     })
 }
 
-pub(crate) fn hold(session: &Session, args: &ReasonArgs) -> CliResult {
-    let reason = &args.text()?.unwrap_or_default();
-    act(session, ("hold", args.text_form()), &args.action, |workspace, ticket, by, mode| {
-        Ok(("held".to_owned(), actions::hold(workspace, ticket, by, reason, mode)?))
-    })
+/// Runs an operation with a reason that may be missing.
+pub(crate) fn reasoned(session: &Session, operation: &Operation, args: &ReasonArgs) -> CliResult {
+    let reason = args.reason.as_deref().map(text_input::given).transpose()?;
+    let text = TextForm::One(args.reason.is_some());
+    let given = Arguments::from_iter([("reason", json!(reason))]);
+    act(session, operation, text, &args.action, &given)
 }
 
-pub(crate) fn unblock(session: &Session, args: &ReasonArgs) -> CliResult {
-    let reason = args.text()?;
-    let reason = reason.as_deref();
-    act(session, ("unblock", args.text_form()), &args.action, |workspace, ticket, by, mode| {
-        let changed = actions::unblock(workspace, ticket, by, reason, mode)?;
-        let again = changed.after.task.status == Status::Blocked && ticket.branch.is_none();
-        let done = if again { "unblocked, and blocked again at once" } else { "unblocked" };
-        Ok((done.to_owned(), changed))
-    })
+/// Runs an operation that moves a task to a gate.
+pub(crate) fn moved(session: &Session, operation: &Operation, args: &MoveArgs) -> CliResult {
+    let reason = text_input::given(&args.reason)?;
+    let given = Arguments::from_iter([("to", json!(args.to)), ("reason", json!(reason))]);
+    act(session, operation, TextForm::One(true), &args.action, &given)
 }
 
-pub(crate) fn cancel(session: &Session, args: &ReasonArgs) -> CliResult {
-    let reason = &args.text()?.unwrap_or_default();
-    act(session, ("cancel", args.text_form()), &args.action, |workspace, ticket, by, mode| {
-        Ok(("cancelled".to_owned(), actions::cancel(workspace, ticket, by, reason, mode)?))
-    })
-}
-
-pub(crate) fn reopen(session: &Session, args: &MoveArgs) -> CliResult {
-    let reason = &text_input::given(&args.reason)?;
-    act(session, ("reopen", TextForm::One(true)), &args.action, |workspace, ticket, by, mode| {
-        let changed = actions::reopen(workspace, ticket, by, &args.to, reason, mode)?;
-        Ok((format!("{} (reopened)", gates_passed(&changed)), changed))
-    })
-}
-
-pub(crate) fn undo(session: &Session, args: &ReasonArgs) -> CliResult {
-    let reason = args.text()?;
-    let reason = reason.as_deref();
-    act(session, ("undo", args.text_form()), &args.action, |workspace, ticket, by, mode| {
-        let changed = actions::undo(workspace, ticket, by, reason, mode)?;
-        Ok((format!("{} (undone)", gates_passed(&changed)).trim().to_owned(), changed))
-    })
-}
-
-pub(crate) fn override_to(session: &Session, args: &MoveArgs) -> CliResult {
-    let reason = &text_input::given(&args.reason)?;
-    act(session, ("override", TextForm::One(true)), &args.action, |workspace, ticket, by, mode| {
-        let changed = actions::override_to(workspace, ticket, by, &args.to, reason, mode)?;
-        Ok((format!("{} (override)", gates_passed(&changed)), changed))
-    })
-}
-
-impl ReasonArgs {
-    fn text(&self) -> CliResult<Option<String>> {
-        self.reason.as_deref().map(text_input::given).transpose()
-    }
-
-    fn text_form(&self) -> TextForm {
-        TextForm::One(self.reason.is_some())
-    }
-}
-
-/// Runs `change` for each task, and shows the sentence that it returns and the changed task.
+/// Runs an operation on each task, and shows the result and the changed task.
 fn act(
     session: &Session,
-    (command, text): (&str, TextForm),
+    operation: &Operation,
+    text: TextForm,
     args: &ActionArgs,
-    mut change: impl FnMut(
-        &mut Workspace,
-        &Ticket,
-        Option<&AgentId>,
-        DryRun,
-    ) -> Result<(String, Changed), ProjectError>,
+    given: &Arguments,
 ) -> CliResult {
-    let (mut workspace, in_force) = session.open(command)?;
-    let mode = args.dry_run_option.mode();
-    let tasks = args.tasks.find(&workspace, text)?;
-    each(session, &mut workspace, &tasks, |workspace, task| {
-        let (done, changed) = change(workspace, &task.ticket, args.who.agent.as_ref(), mode)?;
-        Ok(show(session, (workspace, &in_force), &changed, &done, mode))
-    })
+    act_over(session, operation, text, args, given, |_| {})
 }
 
-/// Runs `change` as the acting agent. Fails if the agent is unknown.
-fn act_as_agent(
+fn act_over(
     session: &Session,
-    command: (&str, TextForm),
+    operation: &Operation,
+    text: TextForm,
     args: &ActionArgs,
-    change: impl Fn(&Workspace, &Ticket, &AgentId, DryRun) -> Result<(String, Changed), ProjectError>,
+    given: &Arguments,
+    set: impl Fn(&mut Workspace),
 ) -> CliResult {
-    act(session, command, args, |workspace, ticket, named, mode| {
-        let agent = session.agent(workspace, &workspace.rules()?, named)?;
-        change(workspace, ticket, &agent, mode)
+    let (mut workspace, in_force) = session.open(operation.command)?;
+    set(&mut workspace);
+    let dry_run = args.dry_run_option.mode();
+    let tasks = args.tasks.find(&workspace, text)?;
+    each(session, &mut workspace, &tasks, |workspace, task| {
+        let agent = match &args.who.agent {
+            named if operation.needs_agent => {
+                Some(session.agent(workspace, &workspace.rules()?, named.as_ref())?)
+            }
+            named => named.clone(),
+        };
+        let by = agent.as_ref();
+        let call = Call { workspace, in_force: &in_force, by, given, signing: None, dry_run };
+        let done = operation.run(&call, Some(&task.ticket)).map_err(CallFault::into_error)?;
+        let sentence = done.sentence.clone();
+        Ok(show(session, (workspace, &in_force), &done.task(), &sentence, dry_run))
     })
 }
 

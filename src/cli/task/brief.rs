@@ -14,6 +14,9 @@ use crate::dispatch::next::{self, Next, Wanted};
 use crate::domain::{AgentId, Outcome, RoleId, Ticket, TypedTask, listed};
 use crate::files::printable::one_line;
 use crate::files::task_file::{Origin, TaskFile};
+use crate::operations::arguments::Arguments;
+use crate::operations::table::CLAIM;
+use crate::operations::{Call, CallFault};
 use crate::project::active_rules::InForce;
 use crate::project::issue::left_out_warning;
 use crate::project::rule_lookup::check_agent;
@@ -245,12 +248,16 @@ pub(crate) fn claim(session: &Session, args: &ClaimArgs) -> CliResult {
     let mode = args.dry_run_option.mode();
     let tasks = args.tasks.find(&workspace, TextForm::None)?;
     each(session, &mut workspace, &tasks, |workspace, NamedTask { ticket: given, .. }| {
-        let changed = next::claim_named(workspace, &in_force, given, &agent, mode)?;
+        let (by, nothing) = (Some(&agent), Arguments::default());
+        let (given_values, in_force) = (&nothing, &in_force);
+        let call =
+            Call { workspace, in_force, by, given: given_values, signing: None, dry_run: mode };
+        let changed = CLAIM.run(&call, Some(given)).map_err(CallFault::into_error)?.task();
         let task = &changed.after.task;
         let branch = given.branch.clone();
         let branch = branch.or_else(|| branch_of(&in_force.rules, task, &agent));
         let ticket = task.ticket_of(branch.as_ref());
-        Ok(show_claimed(session, workspace, &in_force, &agent, &changed, &ticket, mode))
+        Ok(show_claimed(session, workspace, in_force, &agent, &changed, &ticket, mode))
     })
 }
 

@@ -4,6 +4,7 @@ use clap::Subcommand;
 
 use super::{actions, brief, complete, decide, edit, list, search, show, test};
 use crate::cli::{CliResult, Session};
+use crate::operations::table as operation;
 
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
@@ -102,17 +103,17 @@ pub(crate) fn run(session: &Session, command: &TaskCommand) -> CliResult {
         TaskCommand::Reject(args) => complete::reject(session, args),
         TaskCommand::Block(args) => complete::block(session, args),
         TaskCommand::Decide(args) => decide::run(session, args),
-        TaskCommand::Undo(args) => actions::undo(session, args),
+        TaskCommand::Undo(args) => actions::reasoned(session, &operation::UNDO, args),
         TaskCommand::Claim(args) => brief::claim(session, args),
         TaskCommand::Sign(args) => actions::run_sign(session, args),
         TaskCommand::Release(args) => actions::release(session, args),
         TaskCommand::Renew(args) => actions::renew(session, args),
         TaskCommand::Assign(args) => actions::assign(session, args),
-        TaskCommand::Hold(args) => actions::hold(session, args),
-        TaskCommand::Unblock(args) => actions::unblock(session, args),
-        TaskCommand::Cancel(args) => actions::cancel(session, args),
-        TaskCommand::Reopen(args) => actions::reopen(session, args),
-        TaskCommand::Override(args) => actions::override_to(session, args),
+        TaskCommand::Hold(args) => actions::reasoned(session, &operation::HOLD, args),
+        TaskCommand::Unblock(args) => actions::reasoned(session, &operation::UNBLOCK, args),
+        TaskCommand::Cancel(args) => actions::reasoned(session, &operation::CANCEL, args),
+        TaskCommand::Reopen(args) => actions::moved(session, &operation::REOPEN, args),
+        TaskCommand::Override(args) => actions::moved(session, &operation::OVERRIDE, args),
         TaskCommand::List(args) => list::run(session, args),
         TaskCommand::Search(args) => search::run(session, args),
         TaskCommand::Show(args) => show::run_show(session, args),

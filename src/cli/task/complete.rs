@@ -459,12 +459,14 @@ fn completion(said: &Said<'_>, ticket: &Ticket, agent: AgentId) -> CliResult<Com
     let mut completion = Completion {
         gate: args.gate.clone(),
         content: CompletionContent {
+            outcome: None,
             summary: said.summary.clone(),
             blockers: (!said.blockers.is_empty()).then(|| said.blockers.clone()),
             rejection_notes: args.notes.clone(),
             outputs: object(&args.outputs),
             metadata: object(&args.metadata),
-            ..CompletionContent::default()
+            body: None,
+            fields: None,
         },
         ..blank(ticket.clone(), agent)?
     };

@@ -11,17 +11,19 @@ use crate::cli::{
     ActingAgent, CliError, CliResult, DryRunOption, Session, Words, context, key_value, object,
     text_input, words,
 };
-use crate::domain::{Due, Link, Map, Priority, TaskId, TaskPlan, TypedTask, WorkflowName};
+use crate::domain::{AgentId, Due, Link, Map, Priority, TaskId, TaskPlan, TypedTask, WorkflowName};
 use crate::files::json;
+use crate::operations::arguments::Arguments;
+use crate::operations::content::{create_tasks, edit_fields};
+use crate::operations::table::COMMENT;
+use crate::operations::{Call, CallFault};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::rule_lookup::find_workflow;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
-use crate::tasks::create::{NewTask, check_new, create};
-use crate::tasks::edit::{
-    self, Comment, EditedFields, PlanField, edit_fields, edit_text, open_for_edit,
-};
+use crate::tasks::create::{NewTask, check_new};
+use crate::tasks::edit::{self, EditedFields, PlanField, edit_text, open_for_edit};
 use crate::tasks::headers::lookup;
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::view::task_view::{changed_value, show};
@@ -204,8 +206,10 @@ pub(crate) fn run_edit(session: &Session, args: &EditArgs) -> CliResult {
         };
         return Err(CliError::refused("nothing_to_edit", problem, fix));
     }
+    let nothing = Arguments::default();
     each(session, &mut workspace, &tasks, |workspace, task| {
-        let changed = edit_fields(workspace, &task.ticket.task, agent, &fields, mode)?;
+        let call = call((workspace, &in_force), agent, &nothing, mode);
+        let changed = edit_fields(&call, &task.ticket, &fields)?.task();
         Ok(show_edited(session, (workspace, &in_force), &changed, mode))
     })
 }
@@ -280,11 +284,23 @@ pub(crate) fn comment(session: &Session, args: &CommentArgs) -> CliResult {
         None => String::new(),
     };
     let mode = args.dry_run_option.mode();
-    let comment = Comment { text, agent: args.who.agent.clone() };
+    let (agent, given) = (args.who.agent.as_ref(), Arguments::from_iter([("text", json!(text))]));
     each(session, &mut workspace, &tasks, |workspace, task| {
-        let changed = edit::comment(workspace, &task.ticket.task, &comment, mode)?;
-        Ok(actions::show(session, (workspace, &in_force), &changed, "commented", mode))
+        let call = call((workspace, &in_force), agent, &given, mode);
+        let done = COMMENT.run(&call, Some(&task.ticket)).map_err(CallFault::into_error)?;
+        let sentence = done.sentence.clone();
+        Ok(actions::show(session, (workspace, &in_force), &done.task(), &sentence, mode))
     })
+}
+
+/// Returns the call of an operation by the acting agent or person.
+fn call<'c>(
+    (workspace, in_force): (&'c Workspace, &'c InForce),
+    by: Option<&'c AgentId>,
+    given: &'c Arguments,
+    dry_run: DryRun,
+) -> Call<'c> {
+    Call { workspace, in_force, by, given, signing: None, dry_run }
 }
 
 /// The number of errors of a list that are shown.
@@ -399,7 +415,9 @@ pub(crate) fn run_new(session: &Session, args: &NewArgs) -> CliResult {
         }],
     };
     let mode = args.dry_run_option.mode();
-    let tasks = create(&workspace, &wanted, args.who.agent.as_ref(), mode)?;
+    let nothing = Arguments::default();
+    let call = call((&workspace, &in_force), args.who.agent.as_ref(), &nothing, mode);
+    let tasks = create_tasks(&call, &wanted)?.changed;
     if args.from.is_some() && session.output.is_json() {
         let values = tasks.iter().map(|changed| changed_value(rules, changed, mode));
         session.output.data(json!({"tasks": values.collect::<Vec<_>>()}));

@@ -15,13 +15,16 @@ use crate::cli::{CliError, CliResult, Session, context, cyan};
 use crate::domain::{Map, Workflow, WorkflowName};
 use crate::files::printable::one_line;
 use crate::observability::notices::compose::write_notices;
+use crate::operations::Call;
+use crate::operations::arguments::Arguments;
+use crate::operations::content::create_tasks;
 use crate::project::error::ProjectError;
 use crate::project::rule_lookup::find_workflow;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::setup::create_workflow::{NewWorkflow, WorkflowFate, create_workflow};
 use crate::setup::template::Template;
-use crate::tasks::create::{NewTask, check_new, create};
+use crate::tasks::create::{NewTask, check_new};
 use crate::tasks::plan::DryRun;
 
 /// The longest title that is made from an input, in characters.
@@ -90,7 +93,10 @@ fn start(session: &Session, args: &WorkflowRunArgs) -> CliResult {
     if mode == DryRun::No {
         write_notices(&workspace)?;
     }
-    let made = create(&workspace, std::slice::from_ref(&new), None, mode)?;
+    let (given, signing) = (&Arguments::default(), None);
+    let (workspace_now, in_force) = (&workspace, &in_force);
+    let call = Call { workspace: workspace_now, in_force, by: None, given, signing, dry_run: mode };
+    let made = create_tasks(&call, std::slice::from_ref(&new))?.changed;
     let changed = made.first().ok_or_else(|| {
         let fix = "create it with `aof new`, and start it with `aof run --task ID`";
         CliError::refused("not_created", "no task was created", fix)

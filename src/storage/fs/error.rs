@@ -11,7 +11,7 @@ use rustix::fs::{FileType, Stat};
 use serde::{Deserialize, Serialize};
 
 use super::project_path::{BadPath, ProjectPath};
-use crate::domain::{Advice, Operation, TaskId, advice};
+use crate::domain::{Advice, Remedy, TaskId, advice};
 use crate::system::disk::NotSynced;
 
 /// A file that cannot be read or written.
@@ -98,11 +98,11 @@ impl StoreError {
             Self::Io { doing, path, cause } => return io_hint(doing, path, cause).map(Advice::from),
             Self::NotDurable { .. } => advice![
                 "what was to be done is done, unless the power fails before the disk has it: look with ",
-                Operation::Show,
+                Remedy::Show,
                 " before you say it again, and check the disk (`dmesg`)",
             ],
             Self::NoProject { .. } => {
-                advice!["start one with ", Operation::Init, ", or name its folder with `-C DIR`"]
+                advice!["start one with ", Remedy::Init, ", or name its folder with `-C DIR`"]
             }
             Self::BadPath(_) => {
                 "use a path below the project's folder, with `/` between its parts and no `..`".into()
@@ -119,7 +119,7 @@ impl StoreError {
                 "run the command again: it starts from what stands there now".into()
             }
             Self::Exists { path } => format!("move `{}` away, then run the command again", path.display()).into(),
-            Self::TaskNotFound { .. } => advice!["see the ids with ", Operation::List],
+            Self::TaskNotFound { .. } => advice!["see the ids with ", Remedy::List],
             Self::TaskDoubled { .. } => {
                 "keep the right one and remove the others (`git log -- PATH` shows where each comes from)".into()
             }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::domain::{AgentId, Operation, Priority, Status, Task, TaskId, WaitFor, advice, listed};
+use crate::domain::{AgentId, Priority, Remedy, Status, Task, TaskId, WaitFor, advice, listed};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
@@ -219,11 +219,7 @@ impl CreatorTasks {
             (_, []) => (
                 "no_parent_held",
                 format!("`{agent}` creates tasks as parts of its own task, and it holds none"),
-                advice![
-                    "take one first, as with ",
-                    Operation::Next,
-                    "; or have a person create it"
-                ],
+                advice!["take one first, as with ", Remedy::Next, "; or have a person create it"],
             ),
             (None, [only]) => return Ok(Some(only)),
             (None, _) => (

@@ -1,6 +1,6 @@
 //! Finds the task that a person typed: by its id, or by the beginning of one. Files and programs name whole ids.
 
-use crate::domain::{Fix, Operation, TaskId, Ticket, TypedTask, advice};
+use crate::domain::{Fix, Remedy, TaskId, Ticket, TypedTask, advice};
 use crate::files::printable::one_line;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
@@ -87,7 +87,7 @@ fn unknown(workspace: &Workspace, text: &str) -> Result<TaskId, ProjectError> {
     Err(ProjectError::Unfit {
         code: "task_not_found",
         problem: format!("no task begins with `{text}`"),
-        fix: advice![Fix::from(Operation::List).flag("all"), " lists them all"],
+        fix: advice![Fix::from(Remedy::List).flag("all"), " lists them all"],
     })
 }
 

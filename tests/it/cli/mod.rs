@@ -14,4 +14,4 @@ mod states;
 mod task_ids;
 mod usage;
 mod verbs;
-mod web;
+pub(crate) mod web;

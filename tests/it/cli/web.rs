@@ -22,17 +22,17 @@ fn project_of_ann() -> TestEnvironment {
 }
 
 /// A server that is ended when the test is, and a browser that is logged in.
-pub(super) struct Board {
+pub(crate) struct Board {
     /// Nothing where the server has a terminal of its own.
     child: Option<Child>,
-    port: String,
+    pub(crate) port: String,
     cookie: String,
 }
 
-pub(super) struct Answer {
-    status: u16,
+pub(crate) struct Answer {
+    pub(crate) status: u16,
     head: String,
-    pub(super) body: String,
+    pub(crate) body: String,
 }
 
 impl Answer {
@@ -67,7 +67,7 @@ fn form(fields: &[(&str, &str)]) -> String {
 }
 
 impl Board {
-    pub(super) fn start(env: &TestEnvironment, args: &[&str]) -> Self {
+    pub(crate) fn start(env: &TestEnvironment, args: &[&str]) -> Self {
         let (mut board, link) = Self::launch(env, args);
         board.follow(&link);
         board
@@ -143,7 +143,7 @@ impl Board {
         Answer { status, head: head.to_owned(), body: body.to_owned() }
     }
 
-    fn request(&self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
+    pub(crate) fn request(&self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
         let (port, cookie) = (&self.port, &self.cookie);
         self.send(&format!(
             "{method} {path} HTTP/1.1\r\nHost: localhost:{port}\r\nCookie: {cookie}\r\nConnection: close\r\n{headers}\
@@ -152,19 +152,19 @@ impl Board {
         ))
     }
 
-    pub(super) fn get(&self, path: &str) -> Answer {
+    pub(crate) fn get(&self, path: &str) -> Answer {
         self.request("GET", path, "", "")
     }
 
     /// Sends a form, as a page of the server does.
-    fn post(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
+    pub(crate) fn post(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
         let kind = "Content-Type: application/x-www-form-urlencoded";
         let headers = format!("Origin: http://localhost:{}\r\n{kind}\r\n", self.port);
         self.request("POST", path, &headers, &form(fields))
     }
 
     /// Returns what every form of a page has to carry.
-    fn token(&self) -> String {
+    pub(crate) fn token(&self) -> String {
         self.get("/project/new").field("form")
     }
 }
@@ -644,7 +644,13 @@ fn programs_read_and_act_by_json_and_follow_the_events() {
     assert_eq!(get("/board").1["lanes"][0]["columns"][0]["cards"][0]["id"], json!(id));
     assert_eq!(get("/statistics").0, 200);
     let document = serde_json::from_str::<Value>(&board.get("/api/v1/openapi.json").body).unwrap();
-    assert!(document["paths"]["/api/v1/{project}/tasks"]["post"].is_object(), "{document}");
+    let create = &document["paths"]["/api/v1/{project}/tasks"]["post"];
+    assert_eq!(
+        create["requestBody"]["content"]["application/json"]["schema"]["required"],
+        json!(["title"])
+    );
+    let answer = &create["responses"]["2XX"]["content"]["application/json"]["schema"];
+    assert_eq!(answer["required"], json!(["said", "task"]), "{document}");
 
     // What is wrong is said, and changes nothing.
     let before = env.task_text(&id);

@@ -19,10 +19,11 @@ const LAYERS: &[(&str, u8)] = &[
     ("health", 8),
     ("setup", 8),
     ("dispatch", 8),
-    ("watch", 9),
-    ("agents", 9),
-    ("board", 9),
-    ("cli", 10),
+    ("operations", 9),
+    ("watch", 10),
+    ("agents", 10),
+    ("board", 10),
+    ("cli", 11),
 ];
 
 /// Lower layers that a folder must not import all the same: storage knows nothing of the rules.

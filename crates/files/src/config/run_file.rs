@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::decode::{Faults, FieldReader, one_or_many, parse_key, text_of};
 use super::notify_file::is_variable;
 use crate::yaml::{Node, NodeKind};
-use aof_domain::{Fix, GateRun, Launch, Operation, Outcome, Preset, RunLimits};
+use aof_domain::{Fix, GateRun, Launch, Outcome, Preset, Remedy, RunLimits};
 
 /// The most attempts that a visit may have.
 const MOST_ATTEMPTS: u32 = 20;
@@ -152,7 +152,7 @@ fn read_secrets(node: &Node<'_>, faults: &Faults) -> Vec<String> {
                 "`secrets` names environment variables",
                 format!(
                     "write the secret into a variable of the environment that `{}` is started in, and its name here: `secrets: [API_KEY]`",
-                    Fix::from(Operation::Run)
+                    Fix::from(Remedy::Run)
                 ),
             ),
         }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::line::EventLine;
 use crate::printable::one_line;
 use aof_domain::{
-    Destination, Event, EventKind, Fix, Level, Map, NoticeReader, Occurrence, Operation,
+    Destination, Event, EventKind, Fix, Level, Map, NoticeReader, Occurrence, Remedy,
     TroubleAction, Visit,
 };
 
@@ -295,7 +295,7 @@ impl TemplateFields<'_> {
     fn value(&self, name: &str) -> String {
         let text = |key: &str| self.fields.get(key).and_then(Value::as_str).map(|t| self.shown(t));
         if let Some(operation) =
-            name.strip_prefix("do ").and_then(|name| name.parse::<Operation>().ok())
+            name.strip_prefix("do ").and_then(|name| name.parse::<Remedy>().ok())
         {
             return Fix::from(operation).to_string();
         }

@@ -2,7 +2,7 @@
 
 use super::{Refusal, about_children, meant_outcome, of_signature};
 use aof_domain::{
-    Advice, GateId, Identity, Operation, Outcome, RoleId, Ticket, advice, listed, nearest,
+    Advice, GateId, Identity, Outcome, Remedy, RoleId, Ticket, advice, listed, nearest,
 };
 
 /// The number of problems of one completion that are written out; programs get all of them.
@@ -52,43 +52,43 @@ impl Refusal {
             }
             Self::WrongTask { assigned, attempted, role: Some(_) } => advice![
                 format!("complete `{assigned}`; `{attempted}` is for others: see it with "),
-                Operation::Show.on(attempted),
+                Remedy::Show.on(attempted),
             ],
             Self::WrongTask { assigned, attempted, role: None } => advice![
                 format!("complete `{assigned}`, or give it back first: "),
-                Operation::Release.on(assigned),
+                Remedy::Release.on(assigned),
                 format!("; see `{attempted}` with "),
-                Operation::Show.on(attempted),
+                Remedy::Show.on(attempted),
             ],
             Self::AssignedToAnother { ticket, holder, .. } => advice![
                 format!("leave it to `{holder}`, take another with "),
-                Operation::Next,
+                Remedy::Next,
                 format!(", or have `{holder}` give it back: "),
-                Operation::Release.on(ticket).given("agent", holder),
+                Remedy::Release.on(ticket).given("agent", holder),
             ],
             Self::ClaimLost { ticket, holder, .. } => advice![
                 format!("nothing was changed; hand what you have over to `{holder}`, as in "),
-                Operation::Comment.on(&ticket.task),
+                Remedy::Comment.on(&ticket.task),
                 ", and take another with ",
-                Operation::Next,
+                Remedy::Next,
                 "; work that takes longer than a claim lasts is kept by ",
-                Operation::Renew,
+                Remedy::Renew,
             ],
             Self::Held { task, .. } => advice![
                 "wait until a person sets it going again, as with ",
-                Operation::Unblock.on(task),
+                Remedy::Unblock.on(task),
             ],
             Self::ChildrenOpen { task, children, .. } => about_children(task, children),
             Self::ChecksDue { .. } => advice![
-                Operation::Complete,
+                Remedy::Complete,
                 " and ",
-                Operation::Watch,
+                Remedy::Watch,
                 " run the checks first",
             ],
             Self::ChecksFailed { task, results, .. } => match results.tests {
                 Some(_) => advice![
                     "correct what failed, see ",
-                    Operation::Test.on(task).flag("committed"),
+                    Remedy::Test.on(task).flag("committed"),
                     ", then say it again",
                 ],
                 None => "do what is open, tick its box in the task's text, then say it again".into(),
@@ -99,7 +99,7 @@ impl Refusal {
             }
             Self::WrongRole { members, .. } => advice![
                 format!("it can be completed by {}; take a task of your own with ", listed(members)),
-                Operation::Next,
+                Remedy::Next,
                 ", or have org.yaml changed",
             ],
             Self::RejectNotAllowed { valid, .. } => format!(
@@ -119,16 +119,16 @@ impl Refusal {
             Self::HumanRequired { people, .. } => format!("leave it to {}", listed(people)).into(),
             Self::CircularLoop { task, .. } => advice![
                 "read ",
-                Operation::History.on(task),
+                Remedy::History.on(task),
                 "; then set it going with ",
-                Operation::Unblock.on(task).asked("reason"),
+                Remedy::Unblock.on(task).asked("reason"),
                 ", move it with ",
-                Operation::Override,
+                Remedy::Override,
                 ", or call it off",
             ],
             Self::VisitEnded { ticket, .. } => advice![
                 "nothing was changed and nothing is to be done; see where it stands now with ",
-                Operation::Show.on(&ticket.task),
+                Remedy::Show.on(&ticket.task),
             ],
             Self::Repeated { ticket, open, .. } => format!(
                 "nothing was changed, and nothing is to be done; if gate `{open}` is meant as well, name its visit: `{ticket}` in place of `{}`",
@@ -136,18 +136,18 @@ impl Refusal {
             ).into(),
             Self::OtherGate { ticket, current, .. } => advice![
                 format!("if gate `{current}` is meant, name its visit: `{ticket}`; see where it stands with "),
-                Operation::Show.on(&ticket.task),
+                Remedy::Show.on(&ticket.task),
             ],
             Self::VisitAhead { task, .. } => {
-                advice!["use the ticket that ", Operation::Show.on(task), " prints"]
+                advice!["use the ticket that ", Remedy::Show.on(task), " prints"]
             }
             Self::Finished { task, .. } => {
-                advice!["to work on it again: ", Operation::Reopen.on(task).asked("to").asked("reason")]
+                advice!["to work on it again: ", Remedy::Reopen.on(task).asked("to").asked("reason")]
             }
             Self::CompletionReused { .. } => "give each completion an id of its own, or none".into(),
             Self::NotAdopted { .. } => advice![
                 "it is a hand-made file; the first command that changes it, or ",
-                Operation::Watch,
+                Remedy::Watch,
                 ", puts it at its first gate",
             ],
             Self::UnknownWorkflow { known, workflow, .. } => {
@@ -161,7 +161,7 @@ impl Refusal {
             }
             Self::GateGone { task, known, .. } => advice![
                 format!("move it to one of {} with ", listed(known)),
-                Operation::Override.on(task).asked("to").asked("reason"),
+                Remedy::Override.on(task).asked("to").asked("reason"),
             ],
             Self::UnknownGate { given, known } => match nearest(given.as_str(), known.iter().map(GateId::as_str)) {
                 Some(name) => format!("did you mean `{name}`? its gates are {}", listed(known)).into(),
@@ -169,40 +169,40 @@ impl Refusal {
             },
             Self::NotVisible { viewers, .. } => advice![
                 format!("it is started by {}; see what you may start with ", listed(viewers)),
-                Operation::WorkflowList,
+                Remedy::WorkflowList,
             ],
             Self::NoGateApplies { workflow } => advice![
                 "see the conditions with ",
-                Operation::WorkflowShow.on(workflow),
+                Remedy::WorkflowShow.on(workflow),
                 ", or choose another with `--workflow`",
             ],
             Self::NotClaimed { .. } => advice![
                 "there is nothing to give back or to renew; ",
-                Operation::Next,
+                Remedy::Next,
                 " claims one",
             ],
             Self::NobodyWorksHere { task, gate } => advice![
                 "the rules changed while it stood there; let it decide with ",
-                Operation::Override.on(task).given("to", gate).asked("reason"),
+                Remedy::Override.on(task).given("to", gate).asked("reason"),
             ],
-            Self::NotAutomatic { task, .. } => advice!["see who can with ", Operation::Why.on(task)],
+            Self::NotAutomatic { task, .. } => advice!["see who can with ", Remedy::Why.on(task)],
             Self::NotSeparate { task, by: Identity::Agent, .. } => advice![
                 "leave it to another agent of the role; see who can complete it with ",
-                Operation::Why.on(task),
+                Remedy::Why.on(task),
             ],
             Self::NotSeparate { by: Identity::Session, .. } => advice![
                 "leave it to another agent of the role, or work in another session: ",
-                Operation::Run,
+                Remedy::Run,
                 ", ",
-                Operation::Mcp,
+                Remedy::Mcp,
                 ", or `AOF_SESSION=NAME`",
             ],
             Self::NotBlocked { task, .. } => {
-                advice!["see what it waits for with ", Operation::Why.on(task)]
+                advice!["see what it waits for with ", Remedy::Why.on(task)]
             }
             Self::NotFinished { task, .. } => advice![
                 "to move it against the workflow: ",
-                Operation::Override.on(task).asked("to").asked("reason"),
+                Remedy::Override.on(task).asked("to").asked("reason"),
             ],
             Self::MissingReason { .. } => "add `--reason \"...\"`".into(),
             Self::NotPermitted { act, agent } => {
@@ -210,11 +210,11 @@ impl Refusal {
             }
             Self::NotYourBranch { open, .. } => advice![
                 "leave it to an agent of the role, or take another with ",
-                Operation::Next,
+                Remedy::Next,
                 branches(open),
             ],
             Self::NoSuchBranch { open, ticket, .. } if open.is_empty() => {
-                advice!["see where it stands with ", Operation::Why.on(&ticket.task)]
+                advice!["see where it stands with ", Remedy::Why.on(&ticket.task)]
             }
             Self::BranchNeeded { open, .. } | Self::NoSuchBranch { open, .. } => {
                 advice!["use the ticket of a branch that is open", branches(open)]
@@ -225,21 +225,21 @@ impl Refusal {
             Self::Signature(wanted) => of_signature(wanted),
             Self::BranchesNotOpen { task, gate } => advice![
                 "open them with ",
-                Operation::Override.on(task).given("to", gate).asked("reason"),
+                Remedy::Override.on(task).given("to", gate).asked("reason"),
             ],
             Self::Blocked { ticket, blockers }
                 if blockers.iter().any(|blocker| blocker.lost().is_some()) =>
             {
                 advice![
                     "take up what is lost again (",
-                    Operation::Reopen,
+                    Remedy::Reopen,
                     "), or leave it out: ",
-                    Operation::Edit.on(&ticket.task).asked("undepends"),
+                    Remedy::Edit.on(&ticket.task).asked("undepends"),
                 ]
             }
             Self::Blocked { ticket, .. } => advice![
                 "once that is settled, ",
-                Operation::Unblock.on(ticket),
+                Remedy::Unblock.on(ticket),
                 "; or complete it with the outcome it has now",
             ],
         }

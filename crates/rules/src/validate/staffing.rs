@@ -7,8 +7,8 @@ use super::checker::{Finding, RuleChecker};
 use super::exits::spread;
 use crate::workflow::graph::{edges, first};
 use aof_domain::{
-    Advice, AgentId, Branch, ConfigPlace, Destination, Duty, GateId, Identity, JoinStrategy,
-    Operation, Org, Project, Severity, Workflow, advice, listed,
+    Advice, AgentId, Branch, ConfigPlace, Destination, Duty, GateId, Identity, JoinStrategy, Org,
+    Project, Remedy, Severity, Workflow, advice, listed,
 };
 
 /// The most gates that are checked together because they are kept apart, directly or by others.
@@ -159,9 +159,9 @@ fn finding(workflow: &Workflow, core: &[&Post<'_>], are_all_apart: bool, by: Ide
     let (severity, when) = if by == Identity::Session {
         help = advice![
             "work there by ",
-            Operation::Run,
+            Remedy::Run,
             ", by ",
-            Operation::Mcp,
+            Remedy::Mcp,
             " or with `AOF_SESSION`, or add another agent to one of the roles",
         ];
         let others = listed(core.iter().filter(|other| other.id != id).map(|other| other.id));

@@ -4,14 +4,17 @@
 //! it is sent, and does not count if the task has moved on.
 
 use maud::{Markup, html};
+use serde_json::{Value, json};
 
 use super::layout::PageFrame;
-use crate::board::model::act::{BoardAct, CompletionForm, TicketAct};
+use crate::board::model::act::BoardAct;
 use crate::board::model::page::{OpeningPage, OutcomeChoice, OutputField, TaskDetails};
-use crate::domain::{AgentId, CompletionId, Map, Priority, Status, Ticket};
+use crate::domain::{AgentId, CompletionId, Map, Status, Ticket};
+use crate::operations::Operation;
+use crate::operations::arguments::Arguments;
+use crate::operations::fields::{Doors, InputField, InputKind};
+use crate::operations::table::{self, offered};
 use crate::rules::outputs::FieldInput;
-use crate::tasks::create::NewTask;
-use crate::tasks::edit::EditedFields;
 
 /// The fields of a form as they were sent.
 #[derive(Debug, Clone, Default)]
@@ -22,21 +25,6 @@ impl Posted {
     pub(crate) fn text(&self, name: &str) -> &str {
         let found = self.0.iter().find(|(own, _)| own == name);
         found.map_or("", |(_, value)| value.trim())
-    }
-
-    fn optional(&self, name: &str) -> Option<String> {
-        Some(self.text(name)).filter(|text| !text.is_empty()).map(str::to_owned)
-    }
-
-    fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(
-        &self,
-        name: &str,
-    ) -> Result<T, String> {
-        let text = self.text(name);
-        if text.is_empty() {
-            return Err(format!("`{name}` is missing"));
-        }
-        text.parse().map_err(|fault| format!("`{name}`: {fault}"))
     }
 
     /// Returns the lines of a text as browsers send it, without bullets and empty lines.
@@ -53,50 +41,50 @@ impl Posted {
 
     /// Returns the act that the form asks for. Fails with a sentence if there is no such task, gate or agent.
     pub(crate) fn act(&self, page: Option<&TaskDetails>) -> Result<BoardAct, String> {
-        let act = match (self.text("act"), page) {
-            ("create", None) => return Ok(BoardAct::Create(Box::new(self.new_task()?))),
-            ("edit", Some(page)) => {
-                return Ok(BoardAct::Edit(page.id.clone(), Box::new(self.edited(page)?)));
+        let name = self.text("act");
+        let operation = offered(name, Doors::PAGE).filter(|own| own.is_on_task() == page.is_some());
+        let operation = operation.ok_or_else(|| format!("there is no act `{name}`"))?;
+        let mut given: Map =
+            operation.fields_at(Doors::PAGE).filter_map(|own| self.value(own)).collect();
+        let ticket = match (page, name) {
+            (None, _) => None,
+            (Some(page), "edit") => {
+                self.complete_edit(page, &mut given)?;
+                Some(page.ticket.clone())
             }
-            ("complete", Some(page)) => {
-                return Ok(BoardAct::Complete(Box::new(self.completion(page)?)));
-            }
-            ("claim", _) => TicketAct::Claim,
-            ("release", _) => TicketAct::Release,
-            ("unblock", _) => TicketAct::Unblock { reason: self.optional("reason") },
-            ("comment", _) => {
-                TicketAct::Comment { text: self.many_lines("reason").trim().to_owned() }
-            }
-            ("assign", _) => TicketAct::Assign { agent: self.parsed("agent")? },
-            ("hold", _) => TicketAct::Hold { reason: self.text("reason").to_owned() },
-            ("cancel", _) => TicketAct::Cancel { reason: self.text("reason").to_owned() },
-            ("reopen", _) => {
-                let reason = self.text("reason").to_owned();
-                TicketAct::Reopen { to: self.parsed("to")?, reason }
-            }
-            ("override", _) => {
-                let reason = self.text("reason").to_owned();
-                TicketAct::Override { to: self.parsed("to")?, reason }
-            }
-            (other, _) => return Err(format!("there is no act `{other}`")),
+            (Some(page), _) => Some(seen_ticket(self.text("ticket"), page)?),
         };
-        let page = page.ok_or("the form is for a task, and this page is for none")?;
-        Ok(BoardAct::On(self.ticket(page)?, act))
-    }
-
-    fn ticket(&self, page: &TaskDetails) -> Result<Ticket, String> {
-        let ticket: Ticket = self.parsed("ticket")?;
-        let is_own = ticket.task == page.id;
-        is_own.then_some(ticket).ok_or_else(|| format!("the form is not for `{}`", page.id))
-    }
-
-    fn completion(&self, page: &TaskDetails) -> Result<CompletionForm, String> {
-        let (ticket, blockers) = (self.ticket(page)?, self.lines("blockers"));
-        if ticket.visit.is_none() {
-            // Otherwise an old request would count for the visit that is now open.
-            return Err(format!("`ticket` names no visit: write it as in `{}`", page.ticket));
+        if let (Some(page), Some(ticket), "complete") = (page, &ticket, name) {
+            self.complete_completion(page, ticket, &mut given)?;
         }
-        let opening = page.openings.iter().find(|opening| opening.ticket == ticket);
+        let given = Arguments::check(name, operation.fields, Doors::PAGE, given);
+        let given = given.map_err(|fault| fault.problem)?;
+        Ok(BoardAct { operation, ticket, given })
+    }
+
+    /// Returns the value of a field, by its kind; `None` if nothing was typed.
+    fn value(&self, field: &InputField) -> Option<(String, Value)> {
+        let value = match field.kind {
+            // The text of a task is kept as it was typed.
+            InputKind::Text if field.name == "body" => json!(self.many_lines(field.name)),
+            InputKind::Text | InputKind::Word(_) => json!(self.many_lines(field.name).trim()),
+            InputKind::Texts if field.name == "tags" => json!(self.tags()),
+            InputKind::Texts => json!(self.lines(field.name)),
+            _ => return None,
+        };
+        let is_given = value != json!("") && value != json!([]);
+        is_given.then(|| (field.name.to_owned(), value))
+    }
+
+    /// Adds what a completion's form says by the outcome that it is for.
+    fn complete_completion(
+        &self,
+        page: &TaskDetails,
+        ticket: &Ticket,
+        given: &mut Map,
+    ) -> Result<(), String> {
+        ensure_visit(ticket, page)?;
+        let opening = page.openings.iter().find(|opening| opening.ticket == *ticket);
         let outcome = self.text("outcome");
         let choice = opening.and_then(|own| own.choices.iter().find(|own| own.outcome == outcome));
         let mut outputs = Map::new();
@@ -111,34 +99,10 @@ impl Posted {
             outputs.insert(name.to_owned(), value);
         }
         let usual = || choice.filter(|own| own.approves).map(|_| "Approved".to_owned());
-        let summary = self.optional("summary").or_else(|| blockers.first().cloned()).or_else(usual);
-        let signature = self.optional("signature").map(|text| text.parse()).transpose();
-        Ok(CompletionForm {
-            ticket,
-            outcome: self.parsed("outcome")?,
-            summary: summary.unwrap_or_default(),
-            blockers,
-            outputs,
-            id: self.parsed("id")?,
-            signature: signature.map_err(|fault| format!("`signature`: {fault}"))?,
-        })
-    }
-
-    fn new_task(&self) -> Result<NewTask, String> {
-        let workflow = self.optional("workflow").map(|_| self.parsed("workflow")).transpose()?;
-        let mut new = NewTask {
-            title: self.text("title").to_owned(),
-            description: self.optional("description"),
-            body: self.many_lines("body"),
-            tags: self.tags(),
-            workflow,
-            ..NewTask::default()
-        };
-        let priority = self.optional("priority").map(|_| self.parsed::<Priority>("priority"));
-        new.plan.priority = priority.transpose()?.map(|priority| priority.to_string());
-        new.plan.milestone = self.optional("milestone");
-        new.plan.due = self.optional("due").map(|_| self.parsed("due")).transpose()?;
-        Ok(new)
+        let usual = self.lines("blockers").into_iter().next().or_else(usual);
+        given.entry("summary".to_owned()).or_insert_with(|| json!(usual.unwrap_or_default()));
+        given.insert("outputs".to_owned(), Value::Object(outputs));
+        Ok(())
     }
 
     fn tags(&self) -> Vec<String> {
@@ -147,20 +111,42 @@ impl Posted {
         tags.map(str::to_owned).collect()
     }
 
-    fn edited(&self, page: &TaskDetails) -> Result<EditedFields, String> {
-        let title: String = self.parsed("title")?;
-        let title = Some(title).filter(|title| title != self.text("title-was"));
-        if title.is_some() && ![self.text("title-was"), self.text("title")].contains(&&*page.title)
-        {
+    /// Leaves out of an edit what the person did not change.
+    fn complete_edit(&self, page: &TaskDetails, given: &mut Map) -> Result<(), String> {
+        let (title, was) = (self.text("title"), self.text("title-was"));
+        if title.is_empty() {
+            return Err("`title` is missing".to_owned());
+        }
+        if title == was {
+            given.shift_remove("title");
+        } else if ![was, title].contains(&&*page.title) {
             return Err(format!("the title is `{}` now: somebody else has changed it", page.title));
         }
-        let body = Some(self.many_lines("body")).filter(|body| *body != page.body);
-        Ok(EditedFields {
-            title,
-            body,
-            body_was: Some(self.many_lines("was")),
-            ..EditedFields::default()
-        })
+        let body = self.many_lines("body");
+        given.shift_remove("body");
+        if body != page.body {
+            given.insert("body".to_owned(), json!(body));
+        }
+        given.insert("bodyWas".to_owned(), json!(self.many_lines("was")));
+        Ok(())
+    }
+}
+
+/// Parses the ticket that a request names, which must be one of the page's task.
+pub(crate) fn seen_ticket(text: &str, page: &TaskDetails) -> Result<Ticket, String> {
+    if text.is_empty() {
+        return Err("`ticket` is missing".to_owned());
+    }
+    let ticket: Ticket = text.parse().map_err(|fault| format!("`ticket`: {fault}"))?;
+    let is_own = ticket.task == page.id;
+    is_own.then_some(ticket).ok_or_else(|| format!("the form is not for `{}`", page.id))
+}
+
+/// Fails if a completion names no visit: an old request would count for the visit that is now open.
+pub(crate) fn ensure_visit(ticket: &Ticket, page: &TaskDetails) -> Result<(), String> {
+    match ticket.visit {
+        Some(_) => Ok(()),
+        None => Err(format!("`ticket` names no visit: write it as in `{}`", page.ticket)),
     }
 }
 
@@ -192,7 +178,7 @@ pub(crate) fn task_forms(
 /// Returns true if the page still has the form that was sent.
 fn has_form(page: &TaskDetails, own: &[&OpeningPage], you: &AgentId, kept: &Posted) -> bool {
     if kept.text("act") != "complete" {
-        return small_acts(page, you).iter().any(|act| act.act == kept.text("act"));
+        return small_acts(page, you).iter().any(|act| act.name == kept.text("act"));
     }
     let mut openings =
         own.iter().filter(|opening| opening.ticket.to_string() == kept.text("ticket"));
@@ -279,13 +265,12 @@ fn choice_label(choice: &OutcomeChoice) -> String {
 fn output_field(key: &str, field: &OutputField, typed: &str) -> Markup {
     let (id, name) = (format!("{key}-out-{}", field.name), format!("out.{}", field.name));
     let usual = match &field.default {
-        Some(serde_json::Value::String(text)) => text.clone(),
+        Some(Value::String(text)) => text.clone(),
         Some(other) => other.to_string(),
         None => String::new(),
     };
     let value = if typed.is_empty() { usual.as_str() } else { typed };
-    let shown =
-        |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let shown = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     html! {
         label for=(id) {
             (field.name)
@@ -310,61 +295,35 @@ fn choice_field(id: &str, name: &str, options: &[String], value: &str, required:
     }
 }
 
-/// An act with one text, or none.
-struct SmallAct {
-    act: &'static str,
-    label: &'static str,
-    /// The label of the text; `None` if the act has none.
-    asks: Option<&'static str>,
-    needs_text: bool,
-    /// The kind of what the act names: a gate, or an agent.
-    names: Option<&'static str>,
-}
-
-const fn small(act: &'static str, label: &'static str) -> SmallAct {
-    SmallAct { act, label, asks: None, needs_text: false, names: None }
-}
-
-const fn reasoned(act: &'static str, label: &'static str, asks: &'static str) -> SmallAct {
-    SmallAct { asks: Some(asks), needs_text: true, ..small(act, label) }
-}
-
-/// Returns the acts, apart from completions, that the state of the task allows. The rules decide who may.
-fn small_acts(page: &TaskDetails, you: &AgentId) -> Vec<SmallAct> {
+/// Returns the operations, apart from completions, that the state of the task allows. The rules decide who may.
+fn small_acts(page: &TaskDetails, you: &AgentId) -> Vec<&'static Operation> {
     let is_open = page.gate.is_some();
     let is_finished = matches!(page.status, Status::Complete | Status::Cancelled);
     let is_blocked =
         page.status == Status::Blocked || page.held || page.openings.iter().any(|own| own.blocked);
     let may_claim =
         page.openings.iter().any(|own| own.agents.contains(you)) && !page.agents.contains(you);
-    let mut acts = Vec::new();
-    if may_claim {
-        acts.push(small("claim", "Claim"));
-    }
-    if !page.agents.is_empty() {
-        acts.push(small("release", "Release"));
-    }
-    if is_blocked {
-        let label = if page.held { "Resume" } else { "Unblock" };
-        acts.push(SmallAct { needs_text: false, ..reasoned("unblock", label, "What changed") });
-    }
-    acts.push(reasoned("comment", "Comment", "Comment"));
-    if is_open {
-        acts.push(SmallAct { names: Some("agent"), ..small("assign", "Assign") });
-        if !page.held {
-            acts.push(reasoned("hold", "Hold", "Why it has to wait"));
-        }
-        acts.push(SmallAct {
-            names: Some("to"),
-            ..reasoned("override", "Move against the workflow", "Why")
-        });
-    }
-    if is_finished {
-        acts.push(SmallAct { names: Some("to"), ..reasoned("reopen", "Reopen", "Why") });
-    } else {
-        acts.push(reasoned("cancel", "Cancel the task", "Why it is not needed"));
-    }
-    acts
+    let acts: [(bool, &Operation); 9] = [
+        (may_claim, &table::CLAIM),
+        (!page.agents.is_empty(), &table::RELEASE),
+        (is_blocked, &table::UNBLOCK),
+        (true, &table::COMMENT),
+        (is_open, &table::ASSIGN),
+        (is_open && !page.held, &table::HOLD),
+        (is_open, &table::OVERRIDE),
+        (is_finished, &table::REOPEN),
+        (!is_finished, &table::CANCEL),
+    ];
+    acts.into_iter().filter(|(may, _)| *may).map(|(_, operation)| operation).collect()
+}
+
+fn act_label(operation: &Operation, page: &TaskDetails) -> &'static str {
+    if operation.name == "unblock" && page.held { "Resume" } else { operation.label }
+}
+
+/// Returns the fields of an operation that a person fills in.
+fn typed_fields(operation: &Operation) -> impl Iterator<Item = &'static InputField> + Clone {
+    operation.fields_at(Doors::PAGE).filter(|field| field.name != table::TICKET.name)
 }
 
 fn other_acts(
@@ -377,16 +336,16 @@ fn other_acts(
         h2.hidden { "Other acts" }
         div.acts {
             @for act in small_acts(page, you) {
-                @let kept = kept.filter(|kept| kept.text("act") == act.act);
-                @if act.asks.is_none() && act.names.is_none() {
+                @let kept = kept.filter(|kept| kept.text("act") == act.name);
+                @if typed_fields(act).next().is_none() {
                     form method="post" action=(frame.links.task(&page.id)) {
-                        (hidden(frame, act.act, &page.ticket.to_string()))
-                        button type="submit" { (act.label) }
+                        (hidden(frame, act.name, &page.ticket.to_string()))
+                        button type="submit" { (act_label(act, page)) }
                     }
                 } @else {
                     details.form name="say" open[kept.is_some()] {
-                        summary { (act.label) }
-                        (small_form(frame, page, &act, kept))
+                        summary { (act_label(act, page)) }
+                        (small_form(frame, page, act, kept))
                     }
                 }
             }
@@ -398,30 +357,29 @@ fn other_acts(
 fn small_form(
     frame: &PageFrame,
     page: &TaskDetails,
-    act: &SmallAct,
+    act: &Operation,
     kept: Option<&Posted>,
 ) -> Markup {
     let value = |name: &str| kept.map(|kept| kept.text(name)).unwrap_or_default();
-    let id = format!("act-{}", act.act);
     html! {
         form method="post" action=(frame.links.task(&page.id)) {
-            (hidden(frame, act.act, &page.ticket.to_string()))
-            @if act.names == Some("agent") {
-                label for=(format!("{id}-agent")) { "Agent" }
-                input #(format!("{id}-agent")) name="agent" required value=(value("agent")) list="agents";
-                datalist #agents { @for agent in page.openings.iter().flat_map(|own| &own.agents) { option value=(agent) {} } }
-            }
-            @if act.names == Some("to") {
-                label for=(format!("{id}-to")) { "Gate" }
-                select #(format!("{id}-to")) name="to" required {
-                    @for gate in &page.gates { option value=(gate) selected[gate.as_str() == value("to")] { (gate) } }
+            (hidden(frame, act.name, &page.ticket.to_string()))
+            @for field in typed_fields(act) {
+                @let (id, name) = (format!("act-{}-{}", act.name, field.name), field.name);
+                @let required = field.needed.has(Doors::PAGE);
+                label for=(id) { (field.label) }
+                @match name {
+                    "agent" => {
+                        input #(id) name=(name) required value=(value(name)) list="agents";
+                        datalist #agents { @for agent in page.openings.iter().flat_map(|own| &own.agents) { option value=(agent) {} } }
+                    }
+                    "to" => select #(id) name=(name) required {
+                        @for gate in &page.gates { option value=(gate) selected[gate.as_str() == value(name)] { (gate) } }
+                    },
+                    _ => textarea #(id) name=(name) rows="2" required[required] { (value(name)) },
                 }
             }
-            @if let Some(asks) = act.asks {
-                label for=(format!("{id}-reason")) { (asks) }
-                textarea #(format!("{id}-reason")) name="reason" rows="2" required[act.needs_text] { (value("reason")) }
-            }
-            button.primary type="submit" { (act.label) }
+            button.primary type="submit" { (act_label(act, page)) }
         }
     }
 }

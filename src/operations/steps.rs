@@ -1,0 +1,90 @@
+//! Operations that move a task, or change who has it, in one step.
+
+use super::arguments::{ArgumentFault, Arguments};
+use super::operation::{Call, CallFault, Done};
+use crate::dispatch::claim;
+use crate::dispatch::next::claim_named;
+use crate::domain::{AgentId, IdFault, Status, Ticket};
+use crate::tasks::actions;
+use crate::tasks::view::task_view::gates_passed;
+
+type StepDone = Result<Done, CallFault>;
+
+pub(super) fn claim(call: &Call<'_>, ticket: &Ticket) -> StepDone {
+    let agent = call.agent()?;
+    let changed = claim_named(call.workspace, call.in_force, ticket, agent, call.dry_run)?;
+    Ok(Done::one(format!("claimed by {agent}"), changed))
+}
+
+pub(super) fn release(call: &Call<'_>, ticket: &Ticket) -> StepDone {
+    let agent = call.agent()?;
+    let changed = actions::release(call.workspace, ticket, Some(agent), call.dry_run)?;
+    let holder = changed.before.as_ref().and_then(|before| before.task.routing.agent.as_ref());
+    let holder = holder.filter(|holder| *holder != agent);
+    let holder = holder.map(|holder| format!(", which {holder} had")).unwrap_or_default();
+    Ok(Done::one(format!("given back by {agent}{holder}"), changed))
+}
+
+pub(super) fn renew(call: &Call<'_>, ticket: &Ticket) -> StepDone {
+    let (agent, note) = (call.agent()?, call.given.text("note"));
+    let changed = actions::renew(call.workspace, ticket, agent, note.as_deref(), call.dry_run)?;
+    Ok(Done::one(format!("renewed by {agent}"), changed))
+}
+
+pub(super) fn assign(call: &Call<'_>, ticket: &Ticket) -> StepDone {
+    let agent: AgentId = needed(call.given, "agent")?;
+    let changed = claim::assign(call.workspace, ticket, call.by, &agent, call.dry_run)?;
+    Ok(Done::one(format!("assigned to {agent}"), changed))
+}
+
+pub(super) fn hold(call: &Call<'_>, ticket: &Ticket) -> StepDone {
+    let changed = actions::hold(call.workspace, ticket, call.by, &reason(call), call.dry_run)?;
+    Ok(Done::one("held", changed))
+}
+
+pub(super) fn unblock(call: &Call<'_>, ticket: &Ticket) -> StepDone {
+    let reason = call.given.text("reason");
+    let reason = reason.as_deref();
+    let changed = actions::unblock(call.workspace, ticket, call.by, reason, call.dry_run)?;
+    let again = changed.after.task.status == Status::Blocked && ticket.branch.is_none();
+    let done = if again { "unblocked, and blocked again at once" } else { "unblocked" };
+    Ok(Done::one(done, changed))
+}
+
+pub(super) fn cancel(call: &Call<'_>, ticket: &Ticket) -> StepDone {
+    let changed = actions::cancel(call.workspace, ticket, call.by, &reason(call), call.dry_run)?;
+    Ok(Done::one("cancelled", changed))
+}
+
+pub(super) fn reopen(call: &Call<'_>, ticket: &Ticket) -> StepDone {
+    let (to, reason) = (needed(call.given, "to")?, reason(call));
+    let changed = actions::reopen(call.workspace, ticket, call.by, &to, &reason, call.dry_run)?;
+    Ok(Done::one(format!("{} (reopened)", gates_passed(&changed)), changed))
+}
+
+pub(super) fn override_to(call: &Call<'_>, ticket: &Ticket) -> StepDone {
+    let (to, reason) = (needed(call.given, "to")?, reason(call));
+    let changed =
+        actions::override_to(call.workspace, ticket, call.by, &to, &reason, call.dry_run)?;
+    Ok(Done::one(format!("{} (override)", gates_passed(&changed)), changed))
+}
+
+pub(super) fn undo(call: &Call<'_>, ticket: &Ticket) -> StepDone {
+    let reason = call.given.text("reason");
+    let changed = actions::undo(call.workspace, ticket, call.by, reason.as_deref(), call.dry_run)?;
+    Ok(Done::one(format!("{} (undone)", gates_passed(&changed)).trim(), changed))
+}
+
+fn reason(call: &Call<'_>) -> String {
+    call.given.text("reason").unwrap_or_default()
+}
+
+/// Returns an id that the door has checked to be there.
+fn needed<T: std::str::FromStr<Err = IdFault>>(
+    given: &Arguments,
+    name: &str,
+) -> Result<T, ArgumentFault> {
+    given.parsed(name)?.ok_or_else(|| {
+        ArgumentFault::new("missing_argument", name, format!("`{name}` is missing"), "")
+    })
+}
