@@ -6,6 +6,8 @@ use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 use std::{fmt, fs};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, statat};
@@ -154,12 +156,22 @@ pub(crate) fn is_taken(paths: &Paths, id: &TaskId) -> Result<bool, StoreError> {
     Ok(find_archived(paths, id)?.is_some())
 }
 
-/// Reads a task file.
+/// The time between two looks at an empty file, and their number.
+const EMPTY_LOOKS: (Duration, usize) = (Duration::from_millis(2), 20);
+
+/// Reads a task file. Git creates a file before it writes it, so an empty one is looked at again.
 pub(crate) fn read(paths: &Paths, path: &ProjectPath) -> Result<Snapshot, StoreError> {
     let folder = Folder::open(paths.root(), path.folder())?;
-    match folder.read(path.name(), FILE_LIMIT)? {
-        Some((bytes, stat)) => Ok(Snapshot { path: path.clone(), bytes, stat }),
-        None => Err(StoreError::Gone { path: path.below(paths.root()) }),
+    let (pause, mut looks) = EMPTY_LOOKS;
+    loop {
+        match folder.read(path.name(), FILE_LIMIT)? {
+            Some((bytes, _)) if bytes.is_empty() && looks > 0 => {
+                looks -= 1;
+                thread::sleep(pause);
+            }
+            Some((bytes, stat)) => return Ok(Snapshot { path: path.clone(), bytes, stat }),
+            None => return Err(StoreError::Gone { path: path.below(paths.root()) }),
+        }
     }
 }
 
