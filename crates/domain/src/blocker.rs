@@ -260,9 +260,9 @@ mod tests {
             (Status::Cancelled, " ", "Depends on AOF-abc, which was cancelled"),
             (Status::Failed, "a\tb", "Depends on AOF-abc, which has failed: ab"),
         ] {
-            let own = lost(status, why).unwrap();
-            assert_eq!(own.to_string(), text);
-            assert_eq!(LostDependency::read(text), Some(own));
+            let dependency = lost(status, why).unwrap();
+            assert_eq!(dependency.to_string(), text);
+            assert_eq!(LostDependency::read(text), Some(dependency));
         }
         assert!(lost(Status::Failed, &"x".repeat(300)).unwrap().to_string().ends_with("xxx..."));
         assert_eq!(lost(Status::Complete, "done"), None);

@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 /// The reason why a text is not an identifier of its kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{} is not {kind}: {rule}{}", shown(.text), meant(.text, .rule))]
+#[error("{} is not {kind}: {rule}{}", shown(.text), suggestion(.text, .rule))]
 pub struct IdFault {
     /// The kind that was expected, with its article: `a task id`.
     pub kind: &'static str,
@@ -23,7 +23,7 @@ fn shown(text: &str) -> String {
 }
 
 /// Returns a hint if the text differs from a task id only in case or lacks a prefix.
-fn meant(text: &str, rule: &str) -> String {
+fn suggestion(text: &str, rule: &str) -> String {
     let (task, visit) = text.find('@').map_or((text, ""), |at| text.split_at(at));
     let written = match task.split_once('-') {
         Some((prefix, local)) if rule == TASK_RULE || rule == TICKET_RULE => {
@@ -168,8 +168,8 @@ impl EventId {
 
 impl ChannelKey {
     /// Returns the key of a channel by its description.
-    pub(crate) fn of(said: &str) -> Self {
-        Self(Digest::of(said.as_bytes()).as_str()[..16].to_owned())
+    pub(crate) fn of(description: &str) -> Self {
+        Self(Digest::of(description.as_bytes()).as_str()[..16].to_owned())
     }
 }
 
@@ -397,16 +397,17 @@ mod tests {
 
     #[test]
     fn an_id_that_differs_in_case_or_lacks_its_prefix_is_asked_after() {
-        let asked = |text: &str| {
-            let said = text.parse::<Ticket>().unwrap_err().to_string();
-            said.split_once("did you mean `")
+        let suggestion_for = |text: &str| {
+            let message = text.parse::<Ticket>().unwrap_err().to_string();
+            message
+                .split_once("did you mean `")
                 .map(|(_, rest)| rest.trim_end_matches("`?").to_owned())
         };
-        assert_eq!(asked("7qk").as_deref(), Some("AOF-7qk"));
-        assert_eq!(asked("aof-7QK").as_deref(), Some("AOF-7qk"));
-        assert_eq!(asked("Web-7qk@3/security").as_deref(), Some("WEB-7qk@3/security"));
+        assert_eq!(suggestion_for("7qk").as_deref(), Some("AOF-7qk"));
+        assert_eq!(suggestion_for("aof-7QK").as_deref(), Some("AOF-7qk"));
+        assert_eq!(suggestion_for("Web-7qk@3/security").as_deref(), Some("WEB-7qk@3/security"));
         for text in ["../7qk", "7q", "AOF-7qk@x", "7qk@\u{1b}[31m", ""] {
-            assert_eq!(asked(text), None, "{text:?}");
+            assert_eq!(suggestion_for(text), None, "{text:?}");
         }
         // Notes of people lie among the tasks.
         let of_file = |text: &str| text.parse::<TaskId>().unwrap_err().to_string();

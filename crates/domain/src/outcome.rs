@@ -61,17 +61,16 @@ impl Outcome {
 
 /// Returns the outcome that approves the work: `complete`, or the decision of that name.
 pub fn approving(outcomes: &[Outcome]) -> Option<&Outcome> {
-    meant(outcomes, &["complete", "approve", "approved"])
+    first_meant(outcomes, &["complete", "approve", "approved"])
 }
 
 /// Returns the outcome that rejects the work: `needs_review`, or the decision of that name.
 pub fn rejecting(outcomes: &[Outcome]) -> Option<&Outcome> {
-    meant(outcomes, &["needs_review", "reject", "rejected"])
+    first_meant(outcomes, &["needs_review", "reject", "rejected"])
 }
 
-fn meant<'o>(outcomes: &'o [Outcome], words: &[&str]) -> Option<&'o Outcome> {
-    let mut found = words.iter().map(|word| outcomes.iter().find(|own| own.is_meant_by(word)));
-    found.find_map(|outcome| outcome)
+fn first_meant<'o>(outcomes: &'o [Outcome], words: &[&str]) -> Option<&'o Outcome> {
+    words.iter().find_map(|word| outcomes.iter().find(|outcome| outcome.is_meant_by(word)))
 }
 
 impl FromStr for Outcome {

@@ -133,13 +133,13 @@ pub enum NetworkReach {
 impl Channel {
     /// Returns the channel's name in the outbox.
     pub fn key(&self) -> ChannelKey {
-        let said = match self {
+        let description = match self {
             Self::Command(words) => json!({"command": words}),
             Self::Webhook(webhook) => {
                 json!({"webhook": webhook.url, "secretEnv": webhook.secret_env})
             }
         };
-        ChannelKey::of(&said.to_string())
+        ChannelKey::of(&description.to_string())
     }
 }
 

@@ -195,7 +195,9 @@ impl PublicKey {
 /// Returns the point, or modulus and exponent.
 fn numbers<'b>(wire: &mut Wire<'b>, algorithm: KeyAlgorithm) -> Option<(&'b [u8], &'b [u8])> {
     let (curve, width) = match algorithm {
-        KeyAlgorithm::Ed25519 => return Some((wire.bytes().filter(|own| own.len() == 32)?, &[])),
+        KeyAlgorithm::Ed25519 => {
+            return Some((wire.bytes().filter(|point| point.len() == 32)?, &[]));
+        }
         KeyAlgorithm::Rsa => {
             let exponent = wire.large()?;
             return Some((wire.large()?, exponent));
@@ -204,7 +206,7 @@ fn numbers<'b>(wire: &mut Wire<'b>, algorithm: KeyAlgorithm) -> Option<(&'b [u8]
         KeyAlgorithm::P384 => ("nistp384", algorithm.width()),
     };
     wire.text().filter(|name| *name == curve)?;
-    Some((wire.bytes().filter(|own| own.len() == 1 + 2 * width && own[0] == 4)?, &[]))
+    Some((wire.bytes().filter(|point| point.len() == 1 + 2 * width && point[0] == 4)?, &[]))
 }
 
 fn broken() -> SshFault {
@@ -231,9 +233,9 @@ impl FromStr for PublicKey {
         let blob = BASE64_STANDARD.decode(encoded).map_err(|_| broken())?;
         let key = Self::of_blob(&blob)?;
         if key.kind != kind {
-            let (said, kind) = (short(kind), key.kind);
+            let (written, kind) = (short(kind), key.kind);
             let problem =
-                format!("the line says `{said}`, and the key behind it is of type `{kind}`");
+                format!("the line says `{written}`, and the key behind it is of type `{kind}`");
             return Err(SshFault::new(problem, LINE));
         }
         Ok(Self { comment, ..key })
@@ -330,10 +332,10 @@ impl Passkey {
         let challenge = BASE64_URL_SAFE_NO_PAD.encode(bytes);
         let begin =
             format!(r#"{{"type":"webauthn.get","challenge":"{challenge}","origin":"{origin}""#);
-        let Ok(Value::Object(said)) = serde_json::from_str(client_data) else { return false };
+        let Ok(Value::Object(data)) = serde_json::from_str(client_data) else { return false };
         client_data.starts_with(&begin)
-            && said.get("origin").and_then(Value::as_str) == Some(origin)
-            && said.get("crossOrigin") != Some(&Value::Bool(true))
+            && data.get("origin").and_then(Value::as_str) == Some(origin)
+            && data.get("crossOrigin") != Some(&Value::Bool(true))
     }
 }
 
@@ -498,7 +500,7 @@ mod tests {
 
     #[test]
     fn an_invalid_key_is_refused_with_the_reason() {
-        let said = |text: &str| text.parse::<PublicKey>().unwrap_err().to_string();
+        let fault = |text: &str| text.parse::<PublicKey>().unwrap_err().to_string();
         for (text, words) in [
             ("", "no OpenSSH public key"),
             ("ssh-ed25519", "no OpenSSH public key"),
@@ -514,7 +516,7 @@ mod tests {
             ),
             ("ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAAAAgCB", "RSA key of 8 bits"),
         ] {
-            assert!(said(text).contains(words), "{text}: {}", said(text));
+            assert!(fault(text).contains(words), "{text}: {}", fault(text));
         }
         let two = format!("{ANN}\n{ANN}");
         assert!(two.parse::<PublicKey>().is_err(), "one line is one key");

@@ -91,7 +91,7 @@ impl Task {
     }
 
     pub fn branch_mut(&mut self, id: Option<&GateId>) -> Option<&mut OpenBranch> {
-        self.gate.as_mut()?.branches.iter_mut().find(|own| id == Some(&own.id))
+        self.gate.as_mut()?.branches.iter_mut().find(|branch| id == Some(&branch.id))
     }
 
     /// Returns whether the agent has claimed the task, or a branch of it.

@@ -163,8 +163,8 @@ fn is_unwritable(message: &str) -> bool {
         "Read-only file system",
         "Disk quota exceeded",
     ];
-    let mut own = message.lines().map(|line| line.strip_prefix("remote: ").unwrap_or(line));
-    own.any(|line| line.starts_with("error: ") && WHY.iter().any(|word| line.contains(word)))
+    let mut lines = message.lines().map(|line| line.strip_prefix("remote: ").unwrap_or(line));
+    lines.any(|line| line.starts_with("error: ") && WHY.iter().any(|word| line.contains(word)))
 }
 
 /// Returns whether a push failed because the remote was unreachable or the connection broke. Git reports `Could not read from

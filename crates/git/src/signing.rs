@@ -171,7 +171,7 @@ impl Repository {
 
 impl Signers {
     /// Returns the signer for this committer.
-    pub(crate) fn of(
+    pub(crate) fn signer_for(
         &mut self,
         repository: &Repository,
         committer: &Person,

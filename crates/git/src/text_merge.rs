@@ -101,13 +101,13 @@ impl MergedText {
         let size = u16::try_from(longest + usize::from(Marks::default().size)).unwrap_or(u16::MAX);
         let marked = self.marked(&Marks { size, ..Marks::default() })?;
         let (mut out, mut inside) = (Vec::with_capacity(marked.len()), false);
-        for own in lines(&marked) {
-            let is_marker = arrows(own) >= usize::from(size);
+        for text in lines(&marked) {
+            let is_marker = arrows(text) >= usize::from(size);
             if is_marker && !inside {
                 out.extend_from_slice(line.as_bytes());
-                out.extend_from_slice(if is_bare(own) { b"\n" } else { b"\r\n" });
+                out.extend_from_slice(if is_bare(text) { b"\n" } else { b"\r\n" });
             } else if !is_marker && !inside {
-                out.extend_from_slice(own);
+                out.extend_from_slice(text);
             }
             inside ^= is_marker;
         }

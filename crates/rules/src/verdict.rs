@@ -68,7 +68,7 @@ pub fn read_at(
     let words: Vec<&str> = words.into_iter().chain(also).collect();
     let mut reading = read(&signal.mark, &words, &outputs.names(), text);
     if let (Mark::Key(_), TextVerdict::Named(word)) = (&signal.mark, &mut reading.verdict) {
-        *word = signal.meant(word).to_owned();
+        *word = signal.outcome_named(word).to_owned();
     }
     if signal.mark == Mark::Status {
         // Keys of the frontmatter do not count as lines of the text.
@@ -118,7 +118,7 @@ fn status_verdict(
         (Some(status), _) => match status.as_str() {
             Some("_") if only_exit(possible).is_some() => TextVerdict::Passed,
             Some(word) if word.eq_ignore_ascii_case(SUSPEND) => judged("blocked", word, &words),
-            Some(word) => judged(signal.meant(word), word, &words),
+            Some(word) => judged(signal.outcome_named(word), word, &words),
             None => TextVerdict::Unreadable(cut(&status.to_string(), 80)),
         },
     }

@@ -54,12 +54,12 @@ pub fn point(name: &str) {
     let all =
         [POINTS, BRING_POINTS, OUTBOX_POINTS, GIVEN_UP_POINTS, EVENT_POINTS, INBOX_POINTS].concat();
     debug_assert!(all.contains(&name), "`{name}` is missing from the lists of `stop`");
-    let asked = ASKED.get_or_init(|| {
+    let stop = ASKED.get_or_init(|| {
         let value = std::env::var("AOF_STOP_AT").ok()?;
         let (name, turn) = value.split_once(':').unwrap_or((&value, "1"));
         Some((name.to_owned(), turn.parse().ok()?))
     });
-    if let Some((wanted, turn)) = asked
+    if let Some((wanted, turn)) = stop
         && wanted == name
         && PASSED.fetch_add(1, Ordering::SeqCst) + 1 == *turn
     {
@@ -71,8 +71,8 @@ pub fn point(name: &str) {
 /// Waits, if the environment asks for that here, until the named pipe is opened for writing.
 #[cfg(debug_assertions)]
 fn wait_at(name: &str) {
-    let asked = std::env::var("AOF_WAIT_AT").unwrap_or_default();
-    if let Some(pipe) = asked.strip_prefix(name).and_then(|rest| rest.strip_prefix(':')) {
+    let wait = std::env::var("AOF_WAIT_AT").unwrap_or_default();
+    if let Some(pipe) = wait.strip_prefix(name).and_then(|rest| rest.strip_prefix(':')) {
         let _ = std::fs::write(format!("{pipe}.reached"), name);
         // Opening blocks until the other end is opened; without a pipe, it does not block.
         let _ = std::fs::File::open(pipe);

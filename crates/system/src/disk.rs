@@ -196,7 +196,7 @@ struct Queue {
 
 #[derive(Default)]
 struct SyncProgress {
-    asked: usize,
+    taken: usize,
     answered: usize,
     fault: Option<NotSynced>,
 }
@@ -218,8 +218,8 @@ impl Queue {
 
     fn next(&self) -> Option<&Unsynced> {
         let mut state = self.state();
-        let file = self.files.get(state.asked)?;
-        state.asked += 1;
+        let file = self.files.get(state.taken)?;
+        state.taken += 1;
         Some(file)
     }
 

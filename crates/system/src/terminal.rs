@@ -71,11 +71,11 @@ pub fn is_stopped() -> bool {
 
 /// Calls `stop` at the first SIGINT or SIGTERM; a second one ends the process at once.
 pub fn on_stop(stop: impl Fn() + Send + 'static) -> io::Result<()> {
-    let asked = Arc::new(AtomicBool::new(false));
+    let is_interrupted = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         // In this order: the flag is not set yet when the first signal arrives.
-        flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(&asked))?;
-        flag::register(signal, Arc::clone(&asked))?;
+        flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(&is_interrupted))?;
+        flag::register(signal, Arc::clone(&is_interrupted))?;
         flag::register(signal, Arc::clone(&STOPPED))?;
     }
     let mut signals = Signals::new([SIGINT, SIGTERM])?;

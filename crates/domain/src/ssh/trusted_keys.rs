@@ -39,7 +39,7 @@ impl TrustedKeys {
 
 impl TrustedKey {
     fn is_for(&self, namespace: &str, at: Timestamp) -> bool {
-        self.namespaces.as_ref().is_none_or(|own| any_fits(own, namespace))
+        self.namespaces.as_ref().is_none_or(|patterns| any_fits(patterns, namespace))
             && self.after.is_none_or(|after| at >= after)
             && self.before.is_none_or(|before| at <= before)
     }

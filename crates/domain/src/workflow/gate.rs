@@ -385,9 +385,9 @@ pub struct Signal {
 
 impl Signal {
     /// Returns the name of the outcome that the word stands for.
-    pub fn meant<'a>(&'a self, word: &'a str) -> &'a str {
-        let own = self.words.iter().find(|(own, _)| own.eq_ignore_ascii_case(word));
-        own.map_or(word, |(_, outcome)| outcome.as_str())
+    pub fn outcome_named<'a>(&'a self, word: &'a str) -> &'a str {
+        let named = self.words.iter().find(|(name, _)| name.eq_ignore_ascii_case(word));
+        named.map_or(word, |(_, outcome)| outcome.as_str())
     }
 }
 
@@ -525,8 +525,8 @@ impl Exits {
     /// Returns the number of times that routes from here may send a task back to one gate; `None` means that only the loop guard
     /// counts.
     pub fn retries(&self) -> Option<u32> {
-        let own = !self.routes.is_empty() || self.on_failure.is_some();
-        self.max_retries.or(own.then_some(Self::DEFAULT_RETRIES))
+        let has_routes = !self.routes.is_empty() || self.on_failure.is_some();
+        self.max_retries.or(has_routes.then_some(Self::DEFAULT_RETRIES))
     }
 
     /// Returns every written route, with the outcome that takes it.

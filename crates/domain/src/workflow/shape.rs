@@ -201,7 +201,9 @@ impl Outputs {
     /// Returns the names of all fields that are declared, whatever the way out, each once.
     pub fn names(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
-        for (name, _) in self.shapes().filter_map(Shape::fields).flat_map(|own| &own.properties) {
+        for (name, _) in
+            self.shapes().filter_map(Shape::fields).flat_map(|fields| &fields.properties)
+        {
             if !names.contains(&name.as_str()) {
                 names.push(name);
             }

@@ -25,18 +25,18 @@ impl Repository {
     /// Refuses changes in any project's `.aof`, and files below `tasks/` whose names are not UTF-8. A deletion in `.aof` would
     /// delete this clone's file too, which may be in use.
     pub(crate) fn check_incoming(&self, changes: &Changes) -> Result<(), GitError> {
-        let is_own = |path: &[u8]| path.split(|byte| *byte == b'/').any(is_own_folder);
-        let own = |comes: bool| {
-            let files = changes.iter().filter(|(path, _)| is_own(path));
-            let files = files.filter(|(_, (_, after))| after.is_some() == comes);
+        let is_in_own_folder = |path: &[u8]| path.split(|byte| *byte == b'/').any(is_own_folder);
+        let own_files = |remain: bool| {
+            let files = changes.iter().filter(|(path, _)| is_in_own_folder(path));
+            let files = files.filter(|(_, (_, after))| after.is_some() == remain);
             files.take(MOST_TOLD).map(|(path, _)| text(path.clone())).collect::<Vec<_>>()
         };
-        let (come, go) = (own(true), own(false));
-        if !come.is_empty() {
-            return Err(GitError::OwnFolder { files: come });
+        let (added, deleted) = (own_files(true), own_files(false));
+        if !added.is_empty() {
+            return Err(GitError::OwnFolder { files: added });
         }
-        if !go.is_empty() {
-            return Err(GitError::OwnFolderTakenOut { files: go });
+        if !deleted.is_empty() {
+            return Err(GitError::OwnFolderTakenOut { files: deleted });
         }
         let tasks = self.full_path("tasks/");
         let mut coming = changes.iter().filter(|(_, (_, after))| after.is_some());

@@ -260,9 +260,9 @@ impl Repository {
         patience: Duration,
     ) -> Result<(), GitError> {
         self.refresh_known(&copy.path, changes, patience);
-        let came = known.iter().filter(|known| known.file == Version::After);
-        let came = came.filter(|known| known.sides.1.is_some());
-        self.set_entries(&copy.path, came.map(|known| (known.path.as_slice(), known.sides.1)))?;
+        let written = known.iter().filter(|known| known.file == Version::After);
+        let written = written.filter(|known| known.sides.1.is_some());
+        self.set_entries(&copy.path, written.map(|known| (known.path.as_slice(), known.sides.1)))?;
         self.check_overwrites(&copy.path, was.from, was.to, changes)?;
         self.check_out(copy, was.from, was.to, changes, patience)
     }
@@ -322,14 +322,14 @@ impl Repository {
             let there = files.iter().filter_map(|(path, sides)| Some((*path, side(*sides)?)));
             self.index_of(&there.collect::<Vec<_>>(), until)
         };
-        let (stands, wanted) = (index_of(|sides| sides.0)?, index_of(|sides| sides.1)?);
+        let (current, wanted) = (index_of(|sides| sides.0)?, index_of(|sides| sides.1)?);
         let tree_of = |index: &Temp| {
             let mut git = self.git_on(&index.path);
             git.args(["write-tree", "--missing-ok"]);
             command::run_git(git, &[]).map(|id| String::from_utf8_lossy(&id).trim().to_owned())
         };
-        let mut git = self.git_on(&stands.path);
-        git.args(["read-tree", "-m", "-u", &tree_of(&stands)?, &tree_of(&wanted)?]);
+        let mut git = self.git_on(&current.path);
+        git.args(["read-tree", "-m", "-u", &tree_of(&current)?, &tree_of(&wanted)?]);
         command::run_git_for(git, &[], left(until)).map(drop)
     }
 

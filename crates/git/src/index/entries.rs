@@ -195,8 +195,8 @@ impl Repository {
         let mut found = Vec::new();
         self.each_index_entry(&mut |path, leaf, stage| {
             let path = str::from_utf8(path).ok().filter(|path| stage == 0 && path.ends_with(end));
-            let own = path.and_then(|path| self.own_path(path));
-            found.extend(own.map(|path| (path, StagedVersion::of(leaf))));
+            let path_here = path.and_then(|path| self.own_path(path));
+            found.extend(path_here.map(|path| (path, StagedVersion::of(leaf))));
         })?;
         Ok(found)
     }

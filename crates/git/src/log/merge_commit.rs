@@ -182,7 +182,7 @@ impl Repository {
         let (root, mut objects) = self.merged_tree([draft.ours, draft.theirs], &draft.files)?;
         let stamps = [(&draft.author, draft.at), (&draft.committer, draft.at)];
         let unsigned = encode(root, &[draft.ours, draft.theirs], stamps, &draft.message)?;
-        let signed = match Signers::default().of(self, &draft.committer)? {
+        let signed = match Signers::default().signer_for(self, &draft.committer)? {
             Some(signer) => with_signature(&unsigned, &signer.sign(&unsigned)?),
             None => unsigned,
         };

@@ -98,8 +98,8 @@ impl Repository {
             if first.is_some() {
                 return;
             }
-            let own = str::from_utf8(&path).ok().and_then(|path| self.own_path(path));
-            if own.and_then(|path| ChangedFile::of(path, before, after)).is_none() {
+            let path_here = str::from_utf8(&path).ok().and_then(|path| self.own_path(path));
+            if path_here.and_then(|path| ChangedFile::of(path, before, after)).is_none() {
                 first = Some(self.shown_from_here(path));
             }
         })?;

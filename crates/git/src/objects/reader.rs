@@ -414,14 +414,14 @@ pub(crate) fn damage(index: &Path) -> Option<(PathBuf, String)> {
 
 /// Returns the checksum of the pack, as its index has it; `None` if the index's own checksum is wrong.
 fn sums(file: File) -> io::Result<Option<[u8; SUM]>> {
-    let (of_pack, own) = (end(&file, 2)?, end(&file, 1)?);
+    let (of_pack, of_index) = (end(&file, 2)?, end(&file, 1)?);
     let mut hash = Sha1::new();
     let size = file.metadata()?.len() - SUM as u64;
     if size > LARGEST {
         return Ok(Some(of_pack));
     }
     io::copy(&mut file.take(size), &mut hash)?;
-    Ok((hash.finalize().as_slice() == own).then_some(of_pack))
+    Ok((hash.finalize().as_slice() == of_index).then_some(of_pack))
 }
 
 /// Returns the last checksum in a file, or the one before it.

@@ -172,8 +172,8 @@ fn usual_files(place: Option<ConfigFolders<'_>>) -> BTreeSet<PathBuf> {
     let named = |name: &str| std::env::var_os(name).map(PathBuf::from);
     let below = |name: &str, file: &str| named(name).map(|folder| folder.join(file));
     let of_repository = place.into_iter().flat_map(|place| {
-        let own = ["config.worktree", "HEAD"].map(|file| place.git_dir.join(file));
-        [place.common_dir.join("config")].into_iter().chain(own)
+        let in_git_dir = ["config.worktree", "HEAD"].map(|file| place.git_dir.join(file));
+        [place.common_dir.join("config")].into_iter().chain(in_git_dir)
     });
     let of_user = [
         named("GIT_CONFIG_SYSTEM").or_else(|| Some("/etc/gitconfig".into())),

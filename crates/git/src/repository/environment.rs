@@ -40,18 +40,19 @@ impl Repository {
 
     /// Returns git's lock files that exist, each with its age.
     pub fn lock_files(&self) -> Result<Vec<(PathBuf, Duration)>, GitError> {
-        let own = |folder: &Path, name: &str| folder.join(format!("{name}.lock"));
+        let lock_path = |folder: &Path, name: &str| folder.join(format!("{name}.lock"));
         let mut places =
-            BTreeSet::from([own(self.git_dir(), "index"), own(self.git_dir(), "HEAD")]);
-        places
-            .extend(["packed-refs", "config", "shallow"].map(|name| own(self.common_dir(), name)));
+            BTreeSet::from([lock_path(self.git_dir(), "index"), lock_path(self.git_dir(), "HEAD")]);
+        places.extend(
+            ["packed-refs", "config", "shallow"].map(|name| lock_path(self.common_dir(), name)),
+        );
         let head = self.head_for_reading()?;
-        places.insert(own(self.common_dir(), &head.reference));
+        places.insert(lock_path(self.common_dir(), &head.reference));
         // A lock on the remote-tracking branch blocks a fetch.
         places.extend(
             self.upstream(&head, None)?
                 .ok()
-                .map(|upstream| own(self.common_dir(), &upstream.tracking)),
+                .map(|upstream| lock_path(self.common_dir(), &upstream.tracking)),
         );
         let taken = places.into_iter().filter_map(|path| {
             let modified = fs::symlink_metadata(&path).ok()?.modified().ok()?;

@@ -183,13 +183,13 @@ fn run(test: &TestRepository, name: &str, variables: &[(&str, &str)]) {
 }
 
 /// The repository to test, if this process was started by `run`.
-fn own() -> Option<Repository> {
+fn repository_under_test() -> Option<Repository> {
     Some(Repository::discover(std::env::var_os("AOF_TEST_REPOSITORY")?.as_ref()).unwrap())
 }
 
 #[test]
 fn child_has_no_identity() {
-    let Some(repository) = own() else { return };
+    let Some(repository) = repository_under_test() else { return };
     let error = repository.identity().unwrap_err();
     assert!(matches!(error, GitError::NoIdentity { missing: "`user.name`" }));
     let text = error.to_string();
@@ -202,7 +202,7 @@ fn child_has_no_identity() {
 
 #[test]
 fn child_is_told_by_global_configuration() {
-    let Some(repository) = own() else { return };
+    let Some(repository) = repository_under_test() else { return };
     assert_eq!(
         repository.identity().unwrap(),
         Person::new("Global", "global@example.org").unwrap()
@@ -215,21 +215,21 @@ fn child_is_told_by_global_configuration() {
 
 #[test]
 fn child_is_told_by_its_environment() {
-    let Some(repository) = own() else { return };
+    let Some(repository) = repository_under_test() else { return };
     assert_eq!(repository.identity().unwrap(), Person::new("Env", "env@example.org").unwrap());
     assert_eq!(repository.author_identity().unwrap().name(), "Global");
 }
 
 #[test]
 fn child_is_told_before_there_is_a_repository() {
-    if own().is_some() {
+    if repository_under_test().is_some() {
         assert_eq!(Repository::user().unwrap(), Person::new("Pen", "global@example.org").unwrap());
     }
 }
 
 #[test]
 fn child_is_unknown_before_there_is_a_repository() {
-    if own().is_some() {
+    if repository_under_test().is_some() {
         assert!(matches!(Repository::user(), Err(GitError::NoIdentity { missing: "`user.name`" })));
     }
 }
@@ -319,7 +319,7 @@ fn child_does_not_own_the_repository() {
 
 #[test]
 fn child_trusts_the_repository() {
-    if let Some(repository) = own() {
+    if let Some(repository) = repository_under_test() {
         repository.head().unwrap();
     }
 }

@@ -84,7 +84,7 @@ fn sparse() {
 
 #[test]
 fn staged_entries_read_alike_in_every_layout() {
-    let mut told = Vec::new();
+    let mut readings = Vec::new();
     for layout in [
         &["update-index", "--no-split-index"][..],
         &["update-index", "--index-version", "4"],
@@ -108,22 +108,22 @@ fn staged_entries_read_alike_in_every_layout() {
         let repository = test.open();
         let head = repository.head_for_reading().unwrap().commit.unwrap();
         let staged = repository.staged(".md").unwrap();
-        told.push((
+        readings.push((
             repository.unmerged().unwrap(),
             staged,
             repository.staged_changes(head).unwrap(),
         ));
     }
-    let (unmerged, staged, changes) = &told[0];
+    let (unmerged, staged, changes) = &readings[0];
     assert_eq!(
-        unmerged.iter().map(|own| own.path.as_str()).collect::<Vec<_>>(),
+        unmerged.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(),
         ["tasks/AOF-aaa.md"]
     );
     let names: Vec<&str> = staged.iter().map(|(path, _)| path.as_str()).collect();
     assert_eq!(names, ["tasks/AOF-bbb.md", "tasks/AOF-new.md", "tasks/ccc/AOF-ccc.md"]);
     let changes: Vec<&str> = changes.iter().map(|file| file.path.as_str()).collect();
     assert_eq!(changes, ["tasks/AOF-aaa.md", "tasks/AOF-bbb.md", "tasks/AOF-new.md"]);
-    assert!(told.iter().all(|other| *other == told[0]), "{told:#?}");
+    assert!(readings.iter().all(|other| *other == readings[0]), "{readings:#?}");
 }
 
 #[test]

@@ -283,10 +283,11 @@ fn locks_are_ours_also_if_the_disk_is_called_otherwise_after_a_restart() {
     let branch = locks.branch.as_mut().unwrap();
     branch.file.device += 1;
     // Without birth times, only the device distinguishes files with the same inode number.
-    let told = locks.index.born.is_some();
-    let cleared = Cleared { index_lock: told, branch_lock: told, landed: false };
+    let has_birth_time = locks.index.born.is_some();
+    let cleared =
+        Cleared { index_lock: has_birth_time, branch_lock: has_birth_time, landed: false };
     assert_eq!(test.open().clear_stale(&locks, CrashKind::ProcessKilled).unwrap(), cleared);
-    assert_ne!(test.path(".git/index.lock").exists(), told);
+    assert_ne!(test.path(".git/index.lock").exists(), has_birth_time);
 }
 
 #[test]
@@ -309,9 +310,9 @@ fn a_lock_that_a_power_cut_brought_back_is_told_from_one_that_is_held() {
     fs::remove_dir(heads.join("topic")).unwrap();
     fs::rename(heads.join("before"), heads.join("topic")).unwrap();
     assert!(!clear(CrashKind::ProcessKilled), "a kill brings nothing back");
-    let told = locks.branch.as_ref().unwrap().file.born.is_some();
-    assert_eq!(clear(CrashKind::MachineRestarted), told);
-    assert_ne!(lock.exists(), told);
+    let has_birth_time = locks.branch.as_ref().unwrap().file.born.is_some();
+    assert_eq!(clear(CrashKind::MachineRestarted), has_birth_time);
+    assert_ne!(lock.exists(), has_birth_time);
     let moved = format!("{}\n", locks.branch.unwrap().to);
     assert_eq!(fs::read_to_string(heads.join("topic/one")).unwrap(), moved);
 }

@@ -113,10 +113,10 @@ fn made(test: &TestRepository, shape: &Shape, times: &[i64]) -> Vec<CommitId> {
 fn behind(shape: &Shape) -> Vec<BTreeSet<usize>> {
     let mut all: Vec<BTreeSet<usize>> = Vec::new();
     for (number, parents) in shape.iter().enumerate() {
-        let mut own: BTreeSet<usize> =
+        let mut ancestors: BTreeSet<usize> =
             parents.iter().flat_map(|parent| all[*parent].iter().copied()).collect();
-        own.insert(number);
-        all.push(own);
+        ancestors.insert(number);
+        all.push(ancestors);
     }
     all
 }
@@ -138,13 +138,13 @@ fn clocks(chance: &mut Chance, round: usize, size: usize) -> Vec<i64> {
 }
 
 /// Compares every walk between some commits with the shape.
-fn assert_exact(test: &TestRepository, shape: &Shape, times: &[i64], asked: &[[usize; 3]]) {
+fn assert_exact(test: &TestRepository, shape: &Shape, times: &[i64], triples: &[[usize; 3]]) {
     let ids = made(test, shape, times);
     let repository = test.open();
     let number = |id: &CommitId| ids.iter().position(|known| known == id).unwrap();
     let behind = behind(shape);
-    for [one, other, third] in asked.iter().copied() {
-        let told = || format!("{one} {other} {third} of {shape:?} at {times:?}");
+    for [one, other, third] in triples.iter().copied() {
+        let case = || format!("{one} {other} {third} of {shape:?} at {times:?}");
         for since in [vec![], vec![other], vec![other, third]] {
             let known: Vec<CommitId> = since.iter().map(|known| ids[*known]).collect();
             let reach = repository.commits_between(&known, ids[one]).unwrap();
@@ -156,26 +156,26 @@ fn assert_exact(test: &TestRepository, shape: &Shape, times: &[i64], asked: &[[u
                 order.iter().copied().collect::<BTreeSet<_>>(),
                 expected,
                 "{since:?}: {}",
-                told()
+                case()
             );
-            assert_eq!((order.len(), reach.ends.len()), (expected.len(), 0), "{}", told());
+            assert_eq!((order.len(), reach.ends.len()), (expected.len(), 0), "{}", case());
             for (place, commit) in order.iter().enumerate() {
                 let later = |parent: &usize| order[place..].contains(parent);
-                assert!(!shape[*commit].iter().any(later), "{order:?}: {}", told());
+                assert!(!shape[*commit].iter().any(later), "{order:?}: {}", case());
             }
         }
         assert_eq!(
             repository.is_ancestor(ids[one], ids[other]).unwrap(),
             behind[other].contains(&one),
             "{}",
-            told()
+            case()
         );
         let distance = repository.distance(ids[one], ids[other]).unwrap();
         let expected = (
             behind[one].difference(&behind[other]).count(),
             behind[other].difference(&behind[one]).count(),
         );
-        assert_eq!((distance.ahead, distance.behind), expected, "{}", told());
+        assert_eq!((distance.ahead, distance.behind), expected, "{}", case());
         let common: BTreeSet<usize> = behind[one].intersection(&behind[other]).copied().collect();
         let is_best = |base: &usize| {
             !common.iter().any(|later| later != base && behind[*later].contains(base))
@@ -183,13 +183,13 @@ fn assert_exact(test: &TestRepository, shape: &Shape, times: &[i64], asked: &[[u
         let best: BTreeSet<usize> = common.iter().copied().filter(is_best).collect();
         let bases: BTreeSet<usize> =
             repository.merge_bases(ids[one], ids[other]).unwrap().iter().map(number).collect();
-        assert_eq!(bases, best, "{}", told());
+        assert_eq!(bases, best, "{}", case());
         let had = &behind[other];
         let mut added: Vec<usize> =
             line(shape, one).into_iter().take_while(|number| !had.contains(number)).collect();
         added.reverse();
         let found = repository.added_since(ids[other], ids[one]).unwrap().unwrap();
-        assert_eq!(found.iter().map(number).collect::<Vec<_>>(), added, "{}", told());
+        assert_eq!(found.iter().map(number).collect::<Vec<_>>(), added, "{}", case());
     }
 }
 
@@ -200,8 +200,8 @@ fn every_walk_is_exact_whatever_the_shape_and_the_clocks() {
     for round in 0..60 {
         let shape = chance.shape(SIZE);
         let times = clocks(&mut chance, round, SIZE);
-        let asked: Vec<_> = (0..60).map(|_| [(); 3].map(|()| chance.below(SIZE))).collect();
-        assert_exact(&test, &shape, &times, &asked);
+        let triples: Vec<_> = (0..60).map(|_| [(); 3].map(|()| chance.below(SIZE))).collect();
+        assert_exact(&test, &shape, &times, &triples);
     }
 }
 
@@ -213,12 +213,12 @@ fn every_walk_is_exact_where_more_branches_were_merged_than_there_are_colours() 
         let shape = chance.wide_shape(150);
         let size = shape.len();
         let times = clocks(&mut chance, round, size);
-        let mut asked: Vec<_> = (0..8).map(|_| [(); 3].map(|()| chance.below(size))).collect();
+        let mut triples: Vec<_> = (0..8).map(|_| [(); 3].map(|()| chance.below(size))).collect();
         // The last commits have most ancestors, and the first ones have none.
-        asked.extend(
+        triples.extend(
             (0..6).map(|_| [size - 1 - chance.below(4), chance.below(20), chance.below(size)]),
         );
-        assert_exact(&test, &shape, &times, &asked);
+        assert_exact(&test, &shape, &times, &triples);
     }
 }
 
@@ -295,7 +295,7 @@ fn file_of(test: &TestRepository, id: CommitId) -> std::path::PathBuf {
 }
 
 /// Calls every walk.
-fn asked(
+fn faults_of_walks(
     repository: &Repository,
     first: CommitId,
     last: CommitId,
@@ -323,16 +323,16 @@ fn a_damaged_commit_ends_every_walk_with_its_name() {
     };
     for cut in [&whole[..whole.len() / 2], &[], b"no object at all"] {
         put(cut);
-        for (walk, fault) in asked(&test.open(), commits[0], commits[4]) {
+        for (walk, fault) in faults_of_walks(&test.open(), commits[0], commits[4]) {
             let damaged = fault.unwrap_or_else(|| panic!("{walk} ends well"));
-            let GitError::Damaged { id, file: told, .. } = &damaged else {
+            let GitError::Damaged { id, file: damaged_file, .. } = &damaged else {
                 panic!("{walk}: {damaged:?}")
             };
-            assert_eq!((*id, told), (commits[2].object(), &file), "{walk}");
+            assert_eq!((*id, damaged_file), (commits[2].object(), &file), "{walk}");
         }
     }
     fs::remove_file(&file).unwrap();
-    for (walk, fault) in asked(&test.open(), commits[0], commits[4]) {
+    for (walk, fault) in faults_of_walks(&test.open(), commits[0], commits[4]) {
         assert!(
             matches!(fault, Some(GitError::Missing { id, .. }) if id == commits[2].object()),
             "{walk}: {fault:?}"
@@ -364,7 +364,7 @@ fn an_index_that_leads_nowhere_ends_every_walk() {
         index[at..at + 4].copy_from_slice(&offset.to_be_bytes());
         fs::remove_file(&path).unwrap();
         fs::write(&path, &index).unwrap();
-        for (walk, fault) in asked(&test.open(), commits[0], commits[4]) {
+        for (walk, fault) in faults_of_walks(&test.open(), commits[0], commits[4]) {
             let is_told =
                 matches!(&fault, Some(GitError::Damaged { file, .. }) if file.ends_with(&path));
             assert!(is_told, "{walk}, {offset:x}: {fault:?}");

@@ -108,7 +108,9 @@ impl Repository {
     /// Prepares a chain of commits on top of the branch, oldest first.
     pub fn prepare_batch(&self, head: &Head, drafts: &[CommitDraft]) -> Result<Prepared, GitError> {
         let mut signers = Signers::default();
-        let sign = &mut |committer: &Person, unsigned: Vec<u8>| match signers.of(self, committer)? {
+        let sign = &mut |committer: &Person, unsigned: Vec<u8>| match signers
+            .signer_for(self, committer)?
+        {
             Some(signer) => Ok(with_signature(&unsigned, &signer.sign(&unsigned)?)),
             None => Ok(unsigned),
         };

@@ -82,7 +82,7 @@ pub(crate) fn take_fields(
     let word =
         fields.get(key).or(completion.content.outputs.get(STATUS)).and_then(|own| own.as_str());
     let signal = workplace.duty.signal.as_ref();
-    let is_blocked = |word| signal.map_or(word, |own| own.meant(word)) == "blocked";
+    let is_blocked = |word| signal.map_or(word, |signal| signal.outcome_named(word)) == "blocked";
     let suspends = word.is_some_and(|word| is_blocked(word) || word.eq_ignore_ascii_case(SUSPEND));
     let mut rest = Map::new();
     for (name, value) in fields {

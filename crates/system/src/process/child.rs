@@ -195,7 +195,7 @@ impl Running {
         attendant: &mut A,
     ) -> Result<Option<How<A::Reason>>, UnknownExit> {
         let mut clock =
-            RunDeadline { limits: *limits, begun: self.begun, heard: self.begun, asked: None };
+            RunDeadline { limits: *limits, begun: self.begun, heard: self.begun, last_asked: None };
         let mut dying: Option<Dying<A::Reason>> = None;
         let mut tick = SHORTEST_TICK;
         while !self.has_ended()? {
@@ -266,13 +266,13 @@ struct RunDeadline {
     limits: ProcessLimits,
     begun: Instant,
     heard: Instant,
-    asked: Option<Instant>,
+    last_asked: Option<Instant>,
 }
 
 impl RunDeadline {
     fn due<A: Attendant>(&mut self, now: Instant, attendant: &mut A) -> Option<How<A::Reason>> {
-        if self.asked.is_none_or(|asked| now.saturating_duration_since(asked) >= TICK) {
-            self.asked = Some(now);
+        if self.last_asked.is_none_or(|then| now.saturating_duration_since(then) >= TICK) {
+            self.last_asked = Some(now);
             if let Some(reason) = attendant.wants_end() {
                 return Some(How::Stopped(reason));
             }

@@ -198,8 +198,8 @@ fn started(pid: u32) -> Option<String> {
 pub fn boot() -> Option<String> {
     static ID: OnceLock<Option<String>> = OnceLock::new();
     #[cfg(debug_assertions)]
-    if let Ok(told) = std::env::var("AOF_BOOT") {
-        return Some(told);
+    if let Ok(id) = std::env::var("AOF_BOOT") {
+        return Some(id);
     }
     let read = || {
         let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;

@@ -28,16 +28,17 @@ pub fn of_outputs(outputs: &Outputs) -> Option<Value> {
 
 fn add_status(schema: &mut Value, status: &str) {
     let Some(map) = schema.as_object_mut() else { return };
-    let own = map
+    let declared = map
         .remove("properties")
-        .and_then(|own| if let Value::Object(own) = own { Some(own) } else { None });
+        .and_then(|value| if let Value::Object(fields) = value { Some(fields) } else { None });
     let mut properties = Map::new();
     properties.insert(STATUS.to_owned(), json!({"const": status}));
-    properties.extend(own.unwrap_or_default());
+    properties.extend(declared.unwrap_or_default());
     map.insert("properties".to_owned(), Value::Object(properties));
     let mut required = vec![json!(STATUS)];
-    required
-        .extend(map.remove("required").and_then(|own| own.as_array().cloned()).unwrap_or_default());
+    required.extend(
+        map.remove("required").and_then(|names| names.as_array().cloned()).unwrap_or_default(),
+    );
     map.insert("required".to_owned(), Value::Array(required));
 }
 

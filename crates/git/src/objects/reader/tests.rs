@@ -28,7 +28,7 @@ fn packed(settings: &[&str]) -> TestRepository {
 fn only_file(folder: &Path, extension: &str) -> PathBuf {
     let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let files: Vec<_> =
-        files.filter(|path| path.extension().is_some_and(|own| own == extension)).collect();
+        files.filter(|path| path.extension().is_some_and(|found| found == extension)).collect();
     assert_eq!(files.len(), 1, "{files:?}");
     files[0].clone()
 }
@@ -151,8 +151,8 @@ fn a_truncated_alternate_is_reported_unless_the_object_is_whole_elsewhere() {
     };
     put(&file, &whole[..whole.len() / 2]);
     let fault = borrower.open().reader().any(id).unwrap_err();
-    let GitError::Damaged { id: told, file: at, .. } = &fault else { panic!("{fault:?}") };
-    assert_eq!((*told, fs::canonicalize(at).unwrap()), (id, fs::canonicalize(&file).unwrap()));
+    let GitError::Damaged { id: named, file: at, .. } = &fault else { panic!("{fault:?}") };
+    assert_eq!((*named, fs::canonicalize(at).unwrap()), (id, fs::canonicalize(&file).unwrap()));
     put(&nearer, &whole);
     assert_eq!(borrower.open().reader().any(id).unwrap().0, ObjectKind::Commit);
     put(&nearer, &whole[..whole.len() / 2]);
