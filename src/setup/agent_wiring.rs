@@ -153,8 +153,8 @@ fn plan(
 ) -> Result<WiredAgents, ProjectError> {
     let files = AgentFile::ALL.into_iter().map(|file| {
         let places = file.places();
-        let stands = |place: &&str| root.join(place).symlink_metadata().is_ok();
-        let place = places.iter().copied().find(stands).unwrap_or(places[0]);
+        let exists = |place: &&str| root.join(place).symlink_metadata().is_ok();
+        let place = places.iter().copied().find(exists).unwrap_or(places[0]);
         let path: ProjectPath = place.parse()?;
         let merged = |current: Option<&str>| file.merged(current, agent);
         let fate = fate(root, committed, (file, &path), &merged)?;

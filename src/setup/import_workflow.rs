@@ -177,7 +177,7 @@ fn org_with_roles(sources: &[Source], roles: &Value) -> Result<PlainFile, Projec
 
 /// Returns the agent of the person who imports: git's user, otherwise the first person of org.yaml.
 fn importer(workspace: Option<&Workspace>, org: &Org) -> String {
-    let user = workspace.and_then(|own| known_as(own, org)).filter(AgentId::is_human);
+    let user = workspace.and_then(|workspace| known_as(workspace, org)).filter(AgentId::is_human);
     let first = || org.all_agents().into_iter().find(|agent| agent.is_human()).cloned();
     user.or_else(first).map_or_else(|| "human-you".to_owned(), |agent| agent.to_string())
 }

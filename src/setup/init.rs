@@ -332,8 +332,8 @@ pub(crate) fn init_on_branch(
         ));
     }
     repository.identity()?;
-    let own = Repository::discover(&new.folder)?;
-    let home = home(&new.folder, &own);
+    let around = Repository::discover(&new.folder)?;
+    let home = home(&new.folder, &around);
     let inside = NewProject {
         folder: home.join(FOLDER),
         name: Some(new.name.clone().unwrap_or_else(|| folder_name(&new.folder))),

@@ -88,8 +88,8 @@ pub(crate) enum MonitoringFate {
 
 impl MonitoringReport {
     /// Returns the files with that fate.
-    pub(crate) fn of(&self, fate: MonitoringFate) -> impl Iterator<Item = MonitoringFile> {
-        self.files.iter().filter(move |(_, own)| *own == fate).map(|(file, _)| *file)
+    pub(crate) fn with_fate(&self, fate: MonitoringFate) -> impl Iterator<Item = MonitoringFile> {
+        self.files.iter().filter(move |(_, known)| *known == fate).map(|(file, _)| *file)
     }
 }
 
@@ -122,8 +122,8 @@ pub(crate) fn add_monitoring(
 pub(crate) fn monitoring_to_add(folder: &Path) -> Result<MonitoringReport, ProjectError> {
     let fate = |file: MonitoringFile| {
         let path: ProjectPath = file.place().parse()?;
-        let stands = path.below(folder).symlink_metadata().is_ok();
-        Ok((file, if stands { fate_of_existing(folder, file, &path) } else { MonitoringFate::New }))
+        let exists = path.below(folder).symlink_metadata().is_ok();
+        Ok((file, if exists { fate_of_existing(folder, file, &path) } else { MonitoringFate::New }))
     };
     let files = MonitoringFile::ALL.into_iter().map(fate).collect::<Result<_, ProjectError>>()?;
     Ok(MonitoringReport { files, commit: None })

@@ -136,12 +136,12 @@ pub(crate) fn diff_rules(
         match file {
             Ok(file) if file.origin == Origin::Adopted => {
                 // Pending steps of the rules in force are not effects of the new ones.
-                let stands = if to.is_none() {
+                let current = if to.is_none() {
                     apply_pending_steps(old, &file.task, now)
                 } else {
                     file.task
                 };
-                match forecast(old, new, &stands, now) {
+                match forecast(old, new, &current, now) {
                     Some(forecast) => diff.prospects.push(forecast),
                     None => diff.untouched += 1,
                 }

@@ -388,8 +388,8 @@ mod tests {
                 let configuration = loaded(*template, project, &founder);
                 let shown: String = project.chars().filter(|c| !c.is_control()).collect();
                 assert_eq!(configuration.project.name.as_deref(), Some(shown.as_str()));
-                let own = configuration.org.agent(&founder.agent).unwrap();
-                assert_eq!(own.email.as_deref(), Some("ada@garden.example"));
+                let agent = configuration.org.agent(&founder.agent).unwrap();
+                assert_eq!(agent.email.as_deref(), Some("ada@garden.example"));
                 for role in configuration.project.workflows[0].roles() {
                     assert!(!configuration.org.role(role).unwrap().agents.is_empty());
                 }

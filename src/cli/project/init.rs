@@ -375,13 +375,14 @@ impl Added {
             value["agents"] = agents_value(wired);
         }
         if let Some(monitored) = &self.monitoring {
-            let of = |fate| monitored.of(fate).map(MonitoringFile::place).collect::<Vec<_>>();
+            let places =
+                |fate| monitored.with_fate(fate).map(MonitoringFile::place).collect::<Vec<_>>();
             value["observability"] = json!({
-                "written": of(MonitoringFate::New),
-                "unchanged": of(MonitoringFate::Unchanged),
-                "kept": of(MonitoringFate::Kept),
-                "takenAway": of(MonitoringFate::TakenAway),
-                "ignored": of(MonitoringFate::Ignored),
+                "written": places(MonitoringFate::New),
+                "unchanged": places(MonitoringFate::Unchanged),
+                "kept": places(MonitoringFate::Kept),
+                "takenAway": places(MonitoringFate::TakenAway),
+                "ignored": places(MonitoringFate::Ignored),
                 "commit": monitored.commit,
             });
         }
@@ -489,7 +490,7 @@ fn show_change(output: Output, file: &WiredFile) {
 }
 
 fn show_monitoring(output: Output, monitored: &MonitoringReport, mode: DryRun) {
-    let adds = monitored.of(MonitoringFate::New).next().is_some();
+    let adds = monitored.with_fate(MonitoringFate::New).next().is_some();
     output.line(match (adds, mode) {
         (false, _) => "alerts, dashboard and runbook: nothing to add".to_owned(),
         (true, DryRun::Yes) => "would add alerts, a dashboard and a runbook".to_owned(),

@@ -28,7 +28,7 @@ pub(super) fn with_table(
         UnmergeableFile::new(Some(line), problem, "mend it, then run this again")
     })?;
     let before = toml_value(&plain)?;
-    if before.pointer(&pointer(path, name)).is_some_and(|own| is_set(name, own)) {
+    if before.pointer(&pointer(path, name)).is_some_and(|entry| is_set(name, entry)) {
         return Ok(text.to_owned());
     }
     if document.to_string() != plain || plain.replace('\n', newline) != text {
@@ -54,13 +54,13 @@ pub(super) fn with_table(
     if let Some(who) = entry.as_str() {
         set_toml(place, name, who.into());
     } else {
-        let own = place.entry(name).or_insert_with(|| Item::Table(Table::new()));
-        let own = own.as_table_like_mut();
-        let own = own.ok_or_else(|| not_table(&[path, &[name]].concat().join(".")))?;
+        let table = place.entry(name).or_insert_with(|| Item::Table(Table::new()));
+        let table = table.as_table_like_mut();
+        let table = table.ok_or_else(|| not_table(&[path, &[name]].concat().join(".")))?;
         for (key, value) in start_members(entry) {
             let words = value.as_array().into_iter().flatten().filter_map(Value::as_str);
             let words = || words.collect::<Array>().into();
-            set_toml(own, key, value.as_str().map_or_else(words, Into::into));
+            set_toml(table, key, value.as_str().map_or_else(words, Into::into));
         }
     }
     let merged = document.to_string();
@@ -86,7 +86,7 @@ pub(super) fn without_table(
 ) -> Result<String, UnmergeableFile> {
     let plain = text.replace("\r\n", "\n");
     let is_ours =
-        |value: Value| value.pointer(&pointer(path, name)).is_some_and(|own| is_set(name, own));
+        |value: Value| value.pointer(&pointer(path, name)).is_some_and(|entry| is_set(name, entry));
     if !toml_value(&plain).is_ok_and(is_ours) {
         return Ok(text.to_owned());
     }

@@ -47,8 +47,8 @@ pub(crate) fn decoded(bytes: &[u8]) -> Result<String, (String, Fault)> {
             .help("a workflow is a page or two; this may be another file")
     } else if let Err(error) = std::str::from_utf8(bytes) {
         let at = error.valid_up_to();
-        let said = if utf16 { "this is UTF-16, not UTF-8" } else { "this is not UTF-8 text" };
-        Fault::new("not_utf8", at..at + 1, said).help("save the file as UTF-8")
+        let problem = if utf16 { "this is UTF-16, not UTF-8" } else { "this is not UTF-8 text" };
+        Fault::new("not_utf8", at..at + 1, problem).help("save the file as UTF-8")
     } else {
         let text = String::from_utf8_lossy(bytes).into_owned();
         if !text.trim().is_empty() {

@@ -221,8 +221,9 @@ impl WorkflowDraft {
     /// Unprotects the keys that a gate hands on: they are no longer only the input's.
     pub(crate) fn set_protected_keys(&mut self) {
         let declares = |outputs: &Value, key: &str| {
-            let own = |shape: &Value| shape["properties"].get(key).is_some();
-            own(outputs) || outputs["oneOf"].as_array().is_some_and(|shapes| shapes.iter().any(own))
+            let has_key = |shape: &Value| shape["properties"].get(key).is_some();
+            has_key(outputs)
+                || outputs["oneOf"].as_array().is_some_and(|shapes| shapes.iter().any(has_key))
         };
         let outputs: Vec<&Value> =
             self.gates.iter().filter_map(|gate| gate.outputs.as_ref()).collect();

@@ -167,11 +167,11 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
             record.note("condition", Lost, "each item is verified, without a condition");
             return None;
         }
-        let asked = key_of(condition.trim()).zip(condition.split_once(':'));
-        let asked = asked.and_then(|(key, (_, value))| {
+        let compared = key_of(condition.trim()).zip(condition.split_once(':'));
+        let compared = compared.and_then(|(key, (_, value))| {
             Some((self.keys.writer_before(&key, index)?, key, value.trim()))
         });
-        let Some((writer, key, value)) = asked else {
+        let Some((writer, key, value)) = compared else {
             let note = "a condition that is no `KEY: value` of an earlier step's reply";
             record.note("condition", Lost, note);
             return None;
@@ -221,13 +221,13 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
         gate.run.model = gate.run.model.or_else(|| agent?.run.model.clone());
         self.check_order(index, record);
         let mut required = read_keys(record, &["required_outputs"]).unwrap_or_default();
-        let lists = self.loops.by_step.values().filter(|own| own.writer == Some(index));
-        required.extend(lists.map(|own| own.key.clone()));
-        if let Some(own) = self.loops.by_step.get(&index) {
-            let of = own.writer.map_or("input", |writer| &self.steps.steps[writer].gate);
-            gate.for_each = Some(format!("{of}.{}", own.key));
-            gate.max_items = Some(own.max_items);
-            gate.verify_each = own.verify.map(|verify| self.steps.steps[verify].gate.clone());
+        let lists = self.loops.by_step.values().filter(|list| list.writer == Some(index));
+        required.extend(lists.map(|list| list.key.clone()));
+        if let Some(list) = self.loops.by_step.get(&index) {
+            let writer = list.writer.map_or("input", |writer| &self.steps.steps[writer].gate);
+            gate.for_each = Some(format!("{writer}.{}", list.key));
+            gate.max_items = Some(list.max_items);
+            gate.verify_each = list.verify.map(|verify| self.steps.steps[verify].gate.clone());
         }
         gate.detour = self.loops.verified_by(index).is_some();
         gate.require_human = is_for_people;
@@ -361,7 +361,7 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
         on_fail: &OnFail,
         required: &mut BTreeSet<String>,
     ) {
-        let own = record.count("max_retries");
+        let of_step = record.count("max_retries");
         let verified = self.loops.verified_by(index).map(|(place, _)| place);
         let back = on_fail.retry_step.filter(|target| *target != index);
         if let Some(place) = verified.filter(|_| back.is_none()) {
@@ -373,7 +373,7 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
         let expects = (!is_for_people).then(|| expected_line(record, required)).flatten();
         let is_tried_again = on_fail.retry_step.is_some()
             || expects.is_some()
-            || own.or(on_fail.max_retries).is_some()
+            || of_step.or(on_fail.max_retries).is_some()
             || on_fail.escalate_to.is_some();
         if let Some(target) = sends_back {
             gate.route("needs_review", RouteDraft::to(&self.entries[target]));
@@ -387,8 +387,8 @@ impl<'a, 'n> AntfarmGateBuilder<'a, 'n> {
             None => json!({"expects": text, "missing": "failed"}),
         });
         let limit = match sends_back {
-            Some(_) => on_fail.max_retries.or(own),
-            None => own.or(on_fail.max_retries),
+            Some(_) => on_fail.max_retries.or(of_step),
+            None => of_step.or(on_fail.max_retries),
         };
         if gate.signal.is_none() && !is_for_people {
             record.added("run.exit", END_COMPLETES);

@@ -54,9 +54,9 @@ impl StepLoops {
     ) -> Self {
         let mut loops = Self::default();
         for index in 0..steps.steps.len() {
-            if let Some(own) = loops.read_one(steps, keys, input, index) {
-                keys.lists.insert(own.key.clone());
-                loops.by_step.insert(index, own);
+            if let Some(found) = loops.read_one(steps, keys, input, index) {
+                keys.lists.insert(found.key.clone());
+                loops.by_step.insert(index, found);
             }
         }
         loops
@@ -156,8 +156,8 @@ impl StepLoops {
 
     /// Returns the loop whose items a step verifies, with its place.
     pub(crate) fn verified_by(&self, index: usize) -> Option<(usize, &ForeignLoop)> {
-        let mut loops = self.by_step.iter().map(|(place, own)| (*place, own));
-        loops.find(|(_, own)| own.verify == Some(index))
+        let mut loops = self.by_step.iter().map(|(place, found)| (*place, found));
+        loops.find(|(_, found)| found.verify == Some(index))
     }
 
     /// Returns the place of the step that a field of another step leads to.
@@ -170,14 +170,15 @@ impl StepLoops {
     ) -> Option<usize> {
         let target = steps.target(record, key, name)?;
         if let Some((place, _)) = self.verified_by(target).filter(|_| target != index) {
-            let own = &steps.steps[place].foreign;
+            let verified = &steps.steps[place].foreign;
             let message = format!(
-                "`{name}` verifies each item of `{own}`, and this leads to it without an item"
+                "`{name}` verifies each item of `{verified}`, and this leads to it without an item"
             );
-            let help = format!("lead to `{own}`, or to a step outside of the loop");
+            let help = format!("lead to `{verified}`, or to a step outside of the loop");
             record.value_at(key).fault("invalid_verification", message, &help);
         }
-        let begins = self.by_step.get(&target).is_some_and(|own| own.verify != Some(index));
+        let begins =
+            self.by_step.get(&target).is_some_and(|loop_there| loop_there.verify != Some(index));
         if key == "retry_step" && target < index && begins {
             let gate = &steps.steps[target].gate;
             let note = format!("leads to `{gate}`, which begins again with the first item");
@@ -188,12 +189,13 @@ impl StepLoops {
 
     /// Returns the meaning of a loop's slots at a step: those of its own loop, or of the last one before it.
     pub(crate) fn slots<'s>(&self, steps: &'s StepList<'_>, index: usize) -> Option<LoopSlots<'s>> {
-        let own = self.by_step.get(&index).map(|own| (index, own));
-        let own = own.or_else(|| self.verified_by(index));
-        let before = || self.by_step.range(..index).next_back().map(|(place, own)| (*place, own));
-        let (place, found) = own.or_else(before)?;
+        let inside = self.by_step.get(&index).map(|found| (index, found));
+        let inside = inside.or_else(|| self.verified_by(index));
+        let before =
+            || self.by_step.range(..index).next_back().map(|(place, found)| (*place, found));
+        let (place, found) = inside.or_else(before)?;
         let gate = |place: usize| steps.steps[place].gate.as_str();
         let verify = found.verify.map(gate);
-        Some(LoopSlots { gate: gate(place), verify, is_inside: own.is_some() })
+        Some(LoopSlots { gate: gate(place), verify, is_inside: inside.is_some() })
     }
 }

@@ -25,11 +25,11 @@ pub(crate) fn outputs(
     decisions: &[String],
 ) -> Option<Value> {
     let mut keys = read_keys(record, &["output_keys", "outputs"])
-        .unwrap_or_else(|| uses.said[index].intersection(&uses.read).cloned().collect());
+        .unwrap_or_else(|| uses.asked_for[index].intersection(&uses.read).cloned().collect());
     keys.remove(STATUS);
     keys.extend(required.iter().cloned());
-    keys.extend(uses.said[index].intersection(&passed_keys(record)).cloned());
-    keys.extend(uses.said[index].intersection(&uses.lists).cloned());
+    keys.extend(uses.asked_for[index].intersection(&passed_keys(record)).cloned());
+    keys.extend(uses.asked_for[index].intersection(&uses.lists).cloned());
     if keys.is_empty() {
         return None;
     }
@@ -44,11 +44,11 @@ pub(crate) fn outputs(
         return Some(shape);
     }
     let variant = |word: &String| {
-        let mut own = Map::from_iter([("$status".to_owned(), json!({"const": word}))]);
-        own.extend(properties.clone());
+        let mut members = Map::from_iter([("$status".to_owned(), json!({"const": word}))]);
+        members.extend(properties.clone());
         let required: Vec<&str> =
             ["$status"].into_iter().chain(required.iter().map(String::as_str)).collect();
-        json!({"properties": own, "required": required})
+        json!({"properties": members, "required": required})
     };
     Some(json!({"oneOf": decisions.iter().map(variant).collect::<Vec<Value>>()}))
 }
@@ -95,7 +95,7 @@ pub(crate) fn instructions(
         let before = keys.writer_before(&key, index);
         let is_known = !keys.writers(&key).is_empty() || context.contains_key(&key);
         let of_loop = slots_of_loop.as_ref().filter(|_| !is_known);
-        match of_loop.and_then(|own| own.meaning(&key)) {
+        match of_loop.and_then(|slots| slots.meaning(&key)) {
             Some(SlotMeaning::Name(name)) => {
                 note(format!("`{{{{{name}}}}}`"));
                 return Some(name);
@@ -170,7 +170,7 @@ impl LoopSlots<'_> {
 fn expected_pieces(record: &Record<'_>) -> Option<Vec<String>> {
     let texts = record.texts("expects")?;
     let pieces = texts.iter().flat_map(|text| text.split([',', '\n'])).map(str::trim);
-    let pieces: Vec<String> = pieces.filter(|own| !own.is_empty()).map(str::to_owned).collect();
+    let pieces: Vec<String> = pieces.filter(|piece| !piece.is_empty()).map(str::to_owned).collect();
     let is_list = pieces.len() > 1 && pieces.iter().all(|piece| key_name(piece).is_some());
     Some(if is_list { pieces } else { vec![texts.join("\n")] })
 }
@@ -184,8 +184,9 @@ fn key_name(piece: &str) -> Option<String> {
 /// Returns the keys that a step, or one of its decisions, passes on.
 fn passed_keys(record: &Record<'_>) -> BTreeSet<String> {
     let decisions = record.get("on_decision").map_or(&[][..], Node::entries);
-    let own = record.get("pass_outputs").into_iter();
-    let lists = own.chain(decisions.iter().filter_map(|own| own.value.get("pass_outputs")));
+    let of_step = record.get("pass_outputs").into_iter();
+    let lists =
+        of_step.chain(decisions.iter().filter_map(|decision| decision.value.get("pass_outputs")));
     let keys = lists.flat_map(|list| one_or_many(list).iter().filter_map(scalar));
     keys.map(|key| names::key(&key.to_ascii_lowercase())).collect()
 }
@@ -198,12 +199,12 @@ fn named_keys(input: &str) -> BTreeSet<String> {
     let mut lines = input.lines().filter(|line| !line.trim().is_empty()).peekable();
     while let Some(line) = lines.next() {
         let below = lines.peek().filter(|_| line.trim_end().ends_with(':'));
-        let told = slots(line).into_iter().chain(below.into_iter().flat_map(|line| slots(line)));
-        let told: Vec<_> = told.map(|slot| slot.to_ascii_lowercase()).collect();
+        let given = slots(line).into_iter().chain(below.into_iter().flat_map(|line| slots(line)));
+        let given: Vec<_> = given.map(|slot| slot.to_ascii_lowercase()).collect();
         let words = line.split(|c| !is_word(c)).filter(|word| !word.is_empty());
         let capitals = words.filter(|word| **word == word.to_ascii_uppercase());
         let named = capitals.map(str::to_ascii_lowercase);
-        keys.extend(named.filter(|key| !told.contains(key)));
+        keys.extend(named.filter(|key| !given.contains(key)));
     }
     keys
 }
@@ -215,8 +216,9 @@ pub(crate) fn expected_line(
     required: &mut BTreeSet<String>,
 ) -> Option<String> {
     let Some(pieces) = expected_pieces(record) else {
-        let asked = requested_keys(&record.text("input").unwrap_or_default());
-        let key = asked.iter().find(|key| *key == STATUS).or(asked.first())?.to_ascii_uppercase();
+        let requested = requested_keys(&record.text("input").unwrap_or_default());
+        let key =
+            requested.iter().find(|key| *key == STATUS).or(requested.first())?.to_ascii_uppercase();
         let note = format!("not given: a reply with a line `{key}:`, which the input asks for");
         record.added("expects", note);
         return Some(format!("{key}:"));
@@ -226,8 +228,8 @@ pub(crate) fn expected_line(
         let has_value = |piece: &&String| {
             piece.split_once(':').is_some_and(|(_, value)| !value.trim().is_empty())
         };
-        let said = pieces.iter().find(has_value).unwrap_or(&pieces[0]);
-        let others = pieces.iter().filter(|piece| *piece != said);
+        let compared = pieces.iter().find(has_value).unwrap_or(&pieces[0]);
+        let others = pieces.iter().filter(|piece| *piece != compared);
         if let Some(lost) = others.clone().find(has_value) {
             note(Lost, format!("one value is compared here: instead of `{lost}` any value passes"));
         } else {
@@ -235,7 +237,11 @@ pub(crate) fn expected_line(
             note(Converted, what.to_owned());
         }
         required.extend(others.filter_map(|piece| key_name(piece)).filter(|key| key != STATUS));
-        return Some(if said.contains(':') { said.clone() } else { format!("{said}:") });
+        return Some(if compared.contains(':') {
+            compared.clone()
+        } else {
+            format!("{compared}:")
+        });
     }
     let text = pieces.concat();
     let line = text.trim();
@@ -324,7 +330,7 @@ pub(crate) fn key_of(line: &str) -> Option<String> {
 /// The steps that write and read each key.
 pub(crate) struct KeyUse {
     /// The keys that each step asks its agent for.
-    pub(crate) said: Vec<BTreeSet<String>>,
+    pub(crate) asked_for: Vec<BTreeSet<String>>,
     /// The steps that write a key, in order.
     writers: HashMap<String, Vec<usize>>,
     /// The keys that any step reads.
@@ -335,8 +341,8 @@ pub(crate) struct KeyUse {
 
 impl KeyUse {
     pub(crate) fn of(steps: &StepList<'_>, input: &Map<String, Value>) -> Self {
-        let (said, writers, read, lists) = Default::default();
-        let mut uses = Self { said, writers, read, lists };
+        let (asked_for, writers, read, lists) = Default::default();
+        let mut uses = Self { asked_for, writers, read, lists };
         for (index, ForeignStep { record, .. }) in steps.steps.iter().enumerate() {
             let input = record.text("input").unwrap_or_default();
             let line_key = |key: &str| record.text(key).and_then(|text| key_of(text.trim()));
@@ -353,7 +359,7 @@ impl KeyUse {
             for key in &keys {
                 uses.writers.entry(key.clone()).or_default().push(index);
             }
-            uses.said.push(keys);
+            uses.asked_for.push(keys);
             let bare = slots(&input).into_iter().filter(|slot| is_bare(slot));
             uses.read.extend(bare.map(|slot| names::key(&slot.to_ascii_lowercase())));
             uses.read.extend(line_key("condition"));
@@ -377,7 +383,7 @@ impl KeyUse {
             for named in named {
                 if let Some(key) = unwritten.get(&named) {
                     uses.writers.entry(key.clone()).or_default().push(index);
-                    uses.said[index].insert(key.clone());
+                    uses.asked_for[index].insert(key.clone());
                 }
             }
         }
@@ -420,23 +426,25 @@ pub(crate) fn read_keys(record: &Record<'_>, fields: &[&str]) -> Option<BTreeSet
 mod tests {
     use super::*;
 
-    fn asked(input: &str) -> Vec<String> {
+    fn sorted_keys(input: &str) -> Vec<String> {
         BTreeSet::from_iter(requested_keys(input)).into_iter().collect()
     }
 
     #[test]
     fn keys_of_a_reply_are_told_from_keys_of_the_question() {
         let input = "Look at it.\nREPO: {{repo}}\n\nReply with:\nSTATUS: done\nROOT_CAUSE: why\n\nOr:\nSTATUS: retry\nISSUES:\n- what";
-        assert_eq!(asked(input), ["issues", "root_cause", "status"]);
+        assert_eq!(sorted_keys(input), ["issues", "root_cause", "status"]);
         assert_eq!(
-            asked("If it works, output: DEPLOY_STATUS: ok\nIf not, output: DEPLOY_STATUS: failed"),
+            sorted_keys(
+                "If it works, output: DEPLOY_STATUS: ok\nIf not, output: DEPLOY_STATUS: failed"
+            ),
             ["deploy_status"]
         );
-        assert_eq!(asked("REQUIREMENTS OUTPUT: {{x}}\nNOTE: be brief"), Vec::<String>::new());
+        assert_eq!(sorted_keys("REQUIREMENTS OUTPUT: {{x}}\nNOTE: be brief"), Vec::<String>::new());
         assert_eq!(
-            asked("Otherwise, output:\n  PHASE_DONE: skipped\nOUTPUT:\nSWARM: x"),
+            sorted_keys("Otherwise, output:\n  PHASE_DONE: skipped\nOUTPUT:\nSWARM: x"),
             ["phase_done", "swarm"]
         );
-        assert_eq!(asked("Output exactly one of:\n  SMOKE_PASS: true"), ["smoke_pass"]);
+        assert_eq!(sorted_keys("Output exactly one of:\n  SMOKE_PASS: true"), ["smoke_pass"]);
     }
 }

@@ -7,7 +7,7 @@ use crate::files::diagnostic::{ColorMode, render_all};
 use crate::files::yaml::Node;
 
 /// Returns the workflows of a file, and the report.
-fn told(file: &str, text: &str) -> String {
+fn imported_text(file: &str, text: &str) -> String {
     match import(file, text.as_bytes(), None, None) {
         Ok(imported) => {
             let mut out = format!("system: {}\n", imported.system);
@@ -40,7 +40,7 @@ fn text_of(file: &str, text: &str) -> String {
 
 macro_rules! fixture {
     ($name:literal) => {
-        told(
+        imported_text(
             concat!("in/", $name),
             include_str!(concat!("../../../../tests/fixtures/import/", $name)),
         )
@@ -61,7 +61,10 @@ fn antfarm_loop() {
 fn loops_that_cannot_be_have_their_places() {
     let file = |changed: &[(&str, &str)]| {
         let text = include_str!("../../../../tests/fixtures/import/antfarm-loop.yml").to_owned();
-        told("beds.yml", &changed.iter().fold(text, |text, (old, new)| text.replace(old, new)))
+        imported_text(
+            "beds.yml",
+            &changed.iter().fold(text, |text, (old, new)| text.replace(old, new)),
+        )
     };
     let rows: [&[(&str, &str)]; 7] = [
         &[("STORIES_JSON: [", "BEDS_JSON: ["), ("verify_step: look", "verify_step: lok")],
@@ -108,12 +111,12 @@ fn orbital_presets() {
         assert!(text.contains("signal: gate") && text.contains("maxRetries: 2"), "{text}");
     }
     // The verification has a name of its own.
-    let own =
+    let verified =
         "[workflow]\n[[workflow.steps]]\nname = \"verify\"\nprompt = \"Read {{spec_file}}\"\n";
-    let text = text_of("config.toml", own);
+    let text = text_of("config.toml", verified);
     assert!(text.contains("until: \"context['verify-2'].complete\""), "{text}");
     assert!(text.contains("  - id: verify-2\n") && !text.contains("{{files}}"), "{text}");
-    insta::assert_snapshot!(told("config.toml", "[workflow]\npreset = \"fasst\"\n"));
+    insta::assert_snapshot!(imported_text("config.toml", "[workflow]\npreset = \"fasst\"\n"));
 }
 
 #[test]
@@ -136,7 +139,7 @@ fn a_file_without_a_workflow_is_reported() {
         ("twice.yaml", "id: a\nid: b\nsteps: []\n"),
     ]
     .iter()
-    .map(|(file, text)| told(file, text))
+    .map(|(file, text)| imported_text(file, text))
     .collect();
     insta::assert_snapshot!(all.join("\n"));
 }
@@ -160,7 +163,7 @@ fn wrong_kinds_have_their_places() {
         ("p.yaml", gates),
         ("h.yaml", circle),
     ];
-    let all: Vec<String> = all.iter().map(|(file, text)| told(file, text)).collect();
+    let all: Vec<String> = all.iter().map(|(file, text)| imported_text(file, text)).collect();
     insta::assert_snapshot!(all.join("\n"));
 }
 
@@ -314,10 +317,10 @@ fn prompts_of_edges_name_what_they_mean() {
     ] {
         assert!(text.contains(line), "{line}\n{text}");
     }
-    let told = told("d.yaml", DEBATE);
+    let report = imported_text("d.yaml", DEBATE);
     assert!(
-        told.contains("{{point}}: `{{a.point}}`: a fault of the file, for `a` does not hand on `point` with `done`"),
-        "{told}"
+        report.contains("{{point}}: `{{a.point}}`: a fault of the file, for `a` does not hand on `point` with `done`"),
+        "{report}"
     );
 }
 
@@ -402,7 +405,7 @@ hops:
     condition: {op: and, conditions: [{op: not, condition: {op: eq, field: task.priority, value: low}}, {op: hop_status, hop: test, status: complete}]}
   - {id: odd, role: r, dependsOn: [urgent], condition: {op: gt, field: hops.test.result.score, value: 3}}
 ";
-    let told = told("h.yaml", hops);
+    let report = imported_text("h.yaml", hops);
     for part in [
         "when: (tags.includes(\"auth\") || tags.includes(\"it's\"))\n",
         "when: (!(metadata.priority === \"low\") && gateHistory.some(visit => visit.gate === \"test\" && visit.outcome === \"complete\"))\n",
@@ -411,7 +414,7 @@ hops:
         "converted hops.urgent.dependsOn",
         "lost      hops.odd.condition",
     ] {
-        assert!(told.contains(part), "{part}\n{told}");
+        assert!(report.contains(part), "{part}\n{report}");
     }
 }
 
@@ -432,8 +435,8 @@ fn files_of_other_known_systems_are_named() {
         ("g2.toml", "[formula]\nid = \"x\"\n[[steps]]\nid = \"a\"\nprompt = \"x y\"\n", "gastown"),
         ("a.yml", "on: push\njobs: {a: {steps: [{run: x}]}}\n", "GitHub Actions"),
     ] {
-        let told = told(file, text);
-        assert!(told.contains(&format!("this is a file of {name}")), "{told}");
+        let report = imported_text(file, text);
+        assert!(report.contains(&format!("this is a file of {name}")), "{report}");
     }
 }
 
@@ -447,12 +450,12 @@ fn no_step_becomes_a_gate_named_task() {
         let openagents = format!(
             "{{\"steps\": [{{\"id\": \"{name}\", \"agent\": \"a\", \"on_success\": \"b\"}}, {{\"id\": \"b\", \"agent\": \"a\", \"input\": \"{name}\", \"on_success\": \"end\"}}]}}"
         );
-        for (file, text, told) in [
+        for (file, text, expected) in [
             ("a.yml", antfarm, "see {{task-gate}} of {{task}}"),
             ("o.json", openagents, "{{task-gate}}"),
         ] {
             let text = text_of(file, &text);
-            assert!(text.contains("- id: task-gate\n") && text.contains(told), "{text}");
+            assert!(text.contains("- id: task-gate\n") && text.contains(expected), "{text}");
         }
     }
 }

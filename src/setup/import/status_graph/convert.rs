@@ -164,9 +164,10 @@ impl<'n> RoleGateBuilder<'_, 'n> {
         match (edges, outputs) {
             // In the schema, `_` means that there is a single exit.
             ([only], RoleOutputs::Each(variants))
-                if only.status == "_" && variants.iter().all(|own| own.status == "_") =>
+                if only.status == "_" && variants.iter().all(|variant| variant.status == "_") =>
             {
-                let shape = variants.into_iter().next().map(|own| without_status(own.shape));
+                let shape =
+                    variants.into_iter().next().map(|variant| without_status(variant.shape));
                 self.single_route(&mut gate, only, RoleOutputs::One(shape.unwrap_or_default()));
             }
             ([only], RoleOutputs::Each(variants)) if only.status == "_" => {
@@ -246,7 +247,8 @@ impl<'n> RoleGateBuilder<'_, 'n> {
         outputs: RoleOutputs<'n>,
     ) {
         let variants = self.variants(edges, outputs);
-        let variant = |edge: &GraphEdge<'_>| variants.iter().find(|own| own.status == edge.status);
+        let variant =
+            |edge: &GraphEdge<'_>| variants.iter().find(|variant| variant.status == edge.status);
         let mut named = Vec::new();
         for edge in edges {
             if !self.use_built_in_outcome(gate, edge, variant(edge), variants.len()) {
@@ -254,7 +256,7 @@ impl<'n> RoleGateBuilder<'_, 'n> {
             }
         }
         let words = names::decisions(named.iter().map(|edge| edge.status.as_str()));
-        let (mut shapes, mut meant) = (Vec::new(), Map::new());
+        let (mut shapes, mut renamed) = (Vec::new(), Map::new());
         for (edge, (word, why)) in named.into_iter().zip(words) {
             if edge.status == "_" {
                 let note = "`_` beside other statuses: a gate with decisions has none for silence";
@@ -266,7 +268,7 @@ impl<'n> RoleGateBuilder<'_, 'n> {
             let status = &edge.status;
             let is_twin = |other: &&GraphEdge<'_>| other.status.eq_ignore_ascii_case(status);
             if why.is_some() && edges.iter().filter(is_twin).count() == 1 {
-                meant.insert(status.clone(), json!(word));
+                renamed.insert(status.clone(), json!(word));
             } else if why.is_some() {
                 let tip = format!("Where these instructions say `{status}`, say `{word}`");
                 gate.brief.tips.push(tip);
@@ -277,8 +279,8 @@ impl<'n> RoleGateBuilder<'_, 'n> {
             shapes.extend(shape.map(|shape| with_status(shape, "$status", &word)));
         }
         gate.signal = (!gate.routes.is_empty()).then(reply_signal);
-        if let Some(signal) = gate.signal.as_mut().filter(|_| !meant.is_empty()) {
-            signal["words"] = json!(meant);
+        if let Some(signal) = gate.signal.as_mut().filter(|_| !renamed.is_empty()) {
+            signal["words"] = json!(renamed);
         }
         gate.outputs = (!shapes.is_empty()).then(|| json!({"oneOf": shapes}));
     }
@@ -371,8 +373,8 @@ impl<'n> RoleGateBuilder<'_, 'n> {
         }
         let has_key = |index: &usize| self.keys[*index].contains(key);
         let others = (0..self.roles.len()).filter(|index| self.roles[*index].gate != *gate);
-        let own = (0..self.roles.len()).filter(|index| self.roles[*index].gate == *gate);
-        let Some(index) = others.chain(own).find(has_key) else {
+        let of_gate = (0..self.roles.len()).filter(|index| self.roles[*index].gate == *gate);
+        let Some(index) = others.chain(of_gate).find(has_key) else {
             self.missing.insert(key.to_owned());
             return key.to_owned();
         };

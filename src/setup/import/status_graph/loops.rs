@@ -23,7 +23,8 @@ pub(crate) fn limit_loops(draft: &mut WorkflowDraft, report: &ImportReport<'_>) 
         let mut words = back.iter().map(|(word, to)| (word, is_judged && to.to != gate.id));
         let fails_to = gate.on_failure.as_ref().filter(is_back).map(|route| route.to.clone());
         let is_counted = |when: &String| when.split(" || ").all(|part| part.contains(VISITS));
-        let rejects = fails_to.is_some() || gate.when.as_ref().is_some_and(|own| !is_counted(own));
+        let rejects = fails_to.is_some()
+            || gate.when.as_ref().is_some_and(|condition| !is_counted(condition));
         targets.extend(fails_to);
         match targets.is_empty() {
             true => {}

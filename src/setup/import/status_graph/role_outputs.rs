@@ -65,8 +65,8 @@ pub(crate) fn read_outputs<'n>(
     };
     let mut variants = Vec::new();
     for (item, node) in list.into_iter().zip(node.get(key).map(Node::items).unwrap_or_default()) {
-        let Value::Object(own) = item else { continue };
-        let merged = merged(&schema, own);
+        let Value::Object(additions) = item else { continue };
+        let merged = merged(&schema, additions);
         let statuses = statuses(&merged, "$status");
         let variant = place.below(key, node.first_key());
         if statuses.is_empty() {
@@ -151,9 +151,9 @@ pub(crate) fn properties_of(schema: &Map<String, Value>) -> Map<String, Value> {
 }
 
 /// Returns the common part of all variants, with the additions of one of them.
-fn merged(common: &Map<String, Value>, own: Map<String, Value>) -> Map<String, Value> {
+fn merged(common: &Map<String, Value>, additions: Map<String, Value>) -> Map<String, Value> {
     let mut merged = common.clone();
-    for (key, value) in own {
+    for (key, value) in additions {
         match (merged.get_mut(&key), value) {
             (Some(Value::Object(known)), Value::Object(more)) => known.extend(more),
             (Some(Value::Array(known)), Value::Array(mut more)) if key == "required" => {
