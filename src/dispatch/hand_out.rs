@@ -210,9 +210,9 @@ fn carry_out(
     let _claims = lock_claims(workspace, DryRun::No)?;
     for want in batch {
         match choose_for(workspace, head, in_force, &want) {
-            Ok(own) => {
+            Ok(choice) => {
                 wants.push(want);
-                chosen.push(own);
+                chosen.push(choice);
             }
             Err(error) => {
                 as_decided = false;

@@ -106,7 +106,7 @@ fn search(
         let Wanted::Except(others) = wanted else { return true };
         !others.iter().any(|other| same(other) && other.visit == Some(header.visit()))
     };
-    let own: Vec<Ticket> = match wanted {
+    let resumable: Vec<Ticket> = match wanted {
         Wanted::Another => Vec::new(),
         // A task on hold stays the agent's, but cannot be worked on now.
         Wanted::Next | Wanted::Except(_) => headers()
@@ -127,7 +127,7 @@ fn search(
             }
             other => other,
         };
-    for ticket in own {
+    for ticket in resumable {
         if let Some(changed) = claimed(None, &ticket)? {
             return Ok(Next::Task { changed, ticket });
         }
@@ -162,8 +162,10 @@ fn search(
         Some(role) => vec![role.clone()],
         None => rules.org.roles_of(agent).cloned().collect(),
     };
-    let own = |of: &RoleId| roles.contains(of) || role.is_none() && rules.is_open(of);
-    let waiting = headers().filter(|header| header.roles().any(own)).count();
+    let is_for_agent = |candidate: &RoleId| {
+        roles.contains(candidate) || role.is_none() && rules.is_open(candidate)
+    };
+    let waiting = headers().filter(|header| header.roles().any(is_for_agent)).count();
     Ok(Next::Nothing { roles, waiting })
 }
 
@@ -177,10 +179,10 @@ pub(crate) fn claim_named(
 ) -> Result<Changed, ProjectError> {
     let limit = in_force.rules.org.agent(agent).and_then(|known| known.max_tasks);
     if limit.is_some() {
-        let held = claimed(workspace, in_force, agent, None).into_iter().map(|own| own.ticket);
+        let held = claimed(workspace, in_force, agent, None).into_iter().map(|claim| claim.ticket);
         let held: Vec<Ticket> = held.collect();
         // A task that the agent already has does not count again.
-        if held.iter().all(|own| own.task != ticket.task) {
+        if held.iter().all(|other| other.task != ticket.task) {
             ensure_room(limit, agent, &held)?;
         }
     }

@@ -40,8 +40,9 @@ fn waiting_at(
     let workplace = match branch {
         None => Workplace::at(gate)?,
         Some(branch) => {
-            let own = gate.fork()?.branches.iter().find(|own| *own.id() == branch.id)?;
-            Workplace::at_branch(gate, own)
+            let configured =
+                gate.fork()?.branches.iter().find(|configured| *configured.id() == branch.id)?;
+            Workplace::at_branch(gate, configured)
         }
     };
     let role = branch.map_or(task.role.as_ref(), |branch| Some(&branch.role))?;
@@ -88,7 +89,7 @@ pub(crate) fn agent_loads<'t>(tasks: impl IntoIterator<Item = &'t TaskSummary>) 
         let branches = task
             .open_branches
             .iter()
-            .map(|own| (&own.agent, Some(&own.role), own.claimed, Some(own)));
+            .map(|open| (&open.agent, Some(&open.role), open.claimed, Some(open)));
         for (holder, role, claimed, branch) in std::iter::once(whole).chain(branches) {
             let Some(holder) = holder else { continue };
             loads.add_claim(holder.clone());
@@ -123,7 +124,7 @@ pub(crate) fn held_by(task: &TaskSummary, agent: &AgentId, role: Option<&RoleId>
     };
     let whole = mine(task.routing.agent.as_ref(), task.role.as_ref()).then_some(None);
     let branches =
-        task.open_branches.iter().filter(|own| mine(own.agent.as_ref(), Some(&own.role)));
+        task.open_branches.iter().filter(|open| mine(open.agent.as_ref(), Some(&open.role)));
     whole.into_iter().chain(branches.map(Some)).map(|branch| ticket(task, branch)).collect()
 }
 
@@ -151,9 +152,9 @@ pub struct Opening {
 /// Returns the openings of the task, in the order of the workflow.
 pub(crate) fn openings(rules: &Rules, task: &Task) -> Vec<Opening> {
     let opening = |workplace: &Workplace<'_>| {
-        let own = workplace.branch().and_then(|id| task.gate.as_ref()?.branch(id));
-        let blockers = match own {
-            Some(own) if own.status == BranchStatus::Blocked => Some(own.blockers.clone()),
+        let branch = workplace.branch().and_then(|id| task.gate.as_ref()?.branch(id));
+        let blockers = match branch {
+            Some(branch) if branch.status == BranchStatus::Blocked => Some(branch.blockers.clone()),
             _ if task.status == Status::Blocked => Some(task.blockers.clone()),
             _ => None,
         };

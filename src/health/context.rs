@@ -57,7 +57,7 @@ pub(crate) struct CheckedProject {
 
 impl<'w> CheckContext<'w> {
     /// Reads the state of a project. Fails if the rules cannot be read at all.
-    pub(crate) fn of(
+    pub(crate) fn read(
         workspace: &'w Workspace,
         view: View,
         watcher: bool,

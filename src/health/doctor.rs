@@ -15,7 +15,7 @@ pub(crate) fn find_issues(
     workspace: &Workspace,
     watcher: bool,
 ) -> Result<Vec<Issue>, ProjectError> {
-    let mut issues = examine(&CheckContext::of(workspace, View::Doctor, watcher)?)?;
+    let mut issues = examine(&CheckContext::read(workspace, View::Doctor, watcher)?)?;
     for issue in issues.iter_mut().filter(|issue| issue.why.is_empty()) {
         issue.why = why(issue.code).to_owned();
     }
@@ -105,7 +105,7 @@ pub(crate) fn doctor_value(handled: &[HandledIssue]) -> Value {
 fn why(code: &str) -> &'static str {
     let of_code = |line: &'static str| {
         let (codes, why) = line.trim().split_once(": ")?;
-        codes.split(", ").any(|own| own == code).then_some(why)
+        codes.split(", ").any(|known| known == code).then_some(why)
     };
     WHY.lines().find_map(of_code).unwrap_or("it needs somebody's attention")
 }

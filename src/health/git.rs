@@ -118,13 +118,13 @@ pub(crate) fn check_git_version(context: &CheckContext<'_>) -> CheckResult {
     Ok(version_of(context.workspace.repository.git_version().as_deref()).into_iter().collect())
 }
 
-fn version_of(said: Option<&str>) -> Option<Issue> {
-    let Some(said) = said else {
+fn version_of(version: Option<&str>) -> Option<Issue> {
+    let Some(version) = version else {
         let fix = "install it, and see that it is in `PATH`";
         return Some(Issue::new("no_git", "there is no program `git`", fix));
     };
     let mut numbers =
-        said.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse::<u32>().ok());
+        version.split(|c: char| !c.is_ascii_digit()).filter_map(|part| part.parse::<u32>().ok());
     let found = (numbers.next()?, numbers.next()?);
     (found < OLDEST).then(|| {
         let problem = format!(
@@ -441,7 +441,7 @@ mod tests {
 
     #[test]
     fn old_versions_are_told() {
-        let code = |said: Option<&str>| version_of(said).map(|issue| issue.code);
+        let code = |version: Option<&str>| version_of(version).map(|issue| issue.code);
         assert_eq!(code(None), Some("no_git"));
         assert_eq!(code(Some("git version 2.30.2")), Some("git_old"));
         assert_eq!(code(Some("git version 1.8.3.1")), Some("git_old"));

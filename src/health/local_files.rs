@@ -142,13 +142,13 @@ pub(crate) fn check_inbox(context: &CheckContext<'_>) -> CheckResult {
         let mut blocking = git::check_busy(context)?;
         blocking.extend(rules::check_own_folder(context)?);
         let is_blocked = context.busy.is_some()
-            || blocking.iter().any(|own| matches!(own.code, "own_folder_in_git" | "git_fails"));
+            || blocking.iter().any(|issue| matches!(issue.code, "own_folder_in_git" | "git_fails"));
         issues.extend(waiting(workspace, is_blocked));
         issues.extend(check_other_inboxes(workspace));
     }
     if context.is_doctor() || context.project().is_some() {
         issues.extend(
-            match refused(workspace, context.project().map(|own| &own.listing.tasks[..])) {
+            match refused(workspace, context.project().map(|project| &project.listing.tasks[..])) {
                 Err(error) if !context.is_doctor() => {
                     let fix = "make it a folder that you may read".to_owned();
                     Some(Issue::new(error.code(), error.problem(), error.fix().unwrap_or(fix)))
@@ -176,13 +176,13 @@ pub(crate) fn check_watcher(context: &CheckContext<'_>) -> CheckResult {
 
 /// Reports completion files in inboxes of the folders around the project, which are not its own.
 fn check_other_inboxes(workspace: &Workspace) -> Vec<Issue> {
-    let own = workspace.paths.root();
+    let root = workspace.paths.root();
     let mut folders = vec![workspace.checkout.clone()];
     folders.extend(workspace.paths.around().map(|around| around.root().to_owned()));
     folders.dedup();
     folders
         .iter()
-        .filter(|folder| folder.as_path() != own)
+        .filter(|folder| folder.as_path() != root)
         .filter_map(|folder| other_inbox_issue(workspace, folder))
         .collect()
 }

@@ -167,7 +167,7 @@ fn late(task: &TaskSummary, now: Timestamp) -> Option<StatusEntry> {
 /// Returns a task that was escalated, or a branch of which was.
 fn escalated(task: &TaskSummary) -> Option<StatusEntry> {
     let whole = task.gate.as_ref().and_then(|open| open.escalated.as_ref());
-    let branch = || task.open_branches.iter().find_map(|own| own.escalated.as_ref());
+    let branch = || task.open_branches.iter().find_map(|branch| branch.escalated.as_ref());
     let role = whole.or_else(branch)?;
     let command = format!("aof why {}", task.id);
     Some(entry(task, None, format!("escalated to {role}"), command))
@@ -175,7 +175,8 @@ fn escalated(task: &TaskSummary) -> Option<StatusEntry> {
 
 /// Returns the overview for `--json`.
 pub(crate) fn overview_value(overview: &Overview<'_>) -> Value {
-    let issue = |own: &Issue| json!({"code": own.code, "problem": own.problem, "fix": own.fix});
+    let issue =
+        |issue: &Issue| json!({"code": issue.code, "problem": issue.problem, "fix": issue.fix});
     json!({
         "project": overview.name,
         "branch": overview.branch,

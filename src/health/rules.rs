@@ -40,7 +40,7 @@ pub(crate) fn check_own_folder(context: &CheckContext<'_>) -> CheckResult {
         Err(error @ ProjectError::Git(GitError::OwnFolderInGit(_))) => {
             Some(rules_error_issue(&error))
         }
-        asked => asked.err().map(|error| failing(&error)),
+        checked => checked.err().map(|error| failing(&error)),
     };
     Ok(issue.into_iter().collect())
 }
@@ -87,8 +87,10 @@ pub(crate) fn check_programs(context: &CheckContext<'_>) -> CheckResult {
 pub(crate) fn check_staffing(context: &CheckContext<'_>) -> CheckResult {
     let Some(CheckedProject { in_force, .. }) = context.project() else { return Ok(Vec::new()) };
     let found = unstaffed(&in_force.rules.project, &in_force.rules.org).into_iter();
-    let issue = |own: Finding| Issue::new(own.code, own.message, own.help.unwrap_or_default());
-    Ok(found.map(|own| issue(own).advice()).collect())
+    let issue = |finding: Finding| {
+        Issue::new(finding.code, finding.message, finding.help.unwrap_or_default())
+    };
+    Ok(found.map(|finding| issue(finding).advice()).collect())
 }
 
 /// Reports tasks whose acceptance tests are invalid. `aof doctor` reads the files of tests too.
@@ -330,8 +332,8 @@ pub(crate) fn check_unapplied_rules(context: &CheckContext<'_>) -> CheckResult {
     let Some(CheckedProject { in_force, listing, .. }) = context.project() else {
         return Ok(Vec::new());
     };
-    let owed = listing.tasks.iter().filter(|(task, _)| task.is_owed(&in_force.rules));
-    let ids: Vec<&str> = owed.map(|(header, _)| header.id.as_str()).collect();
+    let waiting = listing.tasks.iter().filter(|(task, _)| task.is_owed(&in_force.rules));
+    let ids: Vec<&str> = waiting.map(|(header, _)| header.id.as_str()).collect();
     let what = match ids.len() {
         0 => return Ok(Vec::new()),
         1 => "task stands where the rules have",

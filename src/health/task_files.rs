@@ -42,16 +42,16 @@ pub(crate) fn doubled_among(
     context: &CheckContext<'_>,
     unreadable: &mut Vec<Unreadable>,
 ) -> Vec<Issue> {
-    let stands = |own: &Unreadable, files: &[ProjectPath]| {
-        own.diagnostics.is_empty() && files.iter().any(|path| path.as_str() == own.path)
+    let is_one_of = |file: &Unreadable, files: &[ProjectPath]| {
+        file.diagnostics.is_empty() && files.iter().any(|path| path.as_str() == file.path)
     };
     let mut issues = Vec::new();
-    if unreadable.iter().all(|own| !own.diagnostics.is_empty()) {
+    if unreadable.iter().all(|file| !file.diagnostics.is_empty()) {
         return issues;
     }
     for (id, files) in doubled_files(context.workspace) {
-        if unreadable.iter().any(|own| stands(own, &files)) {
-            unreadable.retain(|own| !stands(own, &files));
+        if unreadable.iter().any(|file| is_one_of(file, &files)) {
+            unreadable.retain(|file| !is_one_of(file, &files));
             if !context.is_doctor() {
                 issues.push(doubled_task(context, &id, files));
             }
@@ -165,9 +165,9 @@ fn spare<'f>(
         (false, true) => (other, one),
         _ => return None,
     };
-    let own = bytes(spare)?;
-    let was_there = || workspace.repository.has_had_text(head?, spare.as_str(), &own).ok();
-    (bytes(committed)? == own || was_there()?).then_some(spare)
+    let content = bytes(spare)?;
+    let was_there = || workspace.repository.has_had_text(head?, spare.as_str(), &content).ok();
+    (bytes(committed)? == content || was_there()?).then_some(spare)
 }
 
 fn remove_spare(workspace: &Workspace, files: &[ProjectPath]) -> Result<(), ProjectError> {

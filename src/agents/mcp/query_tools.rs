@@ -340,7 +340,7 @@ pub(crate) const STATUS: Tool = Tool {
 
 pub(crate) fn status(project: &OpenProject<'_>, _: &Arguments) -> Result<Value, ToolError> {
     let watcher = is_watched(&project.workspace.paths);
-    let context = CheckContext::of(&project.workspace, View::Status, watcher)?;
+    let context = CheckContext::read(&project.workspace, View::Status, watcher)?;
     let mut all = overview(&context)?;
     let issues = all.attention.len();
     all.attention.truncate(MOST_ISSUES);

@@ -124,7 +124,7 @@ pub(super) fn project_page(
         NavPage::Waiting => board_page::waiting(frame, board),
         NavPage::Status => {
             let watched = is_watched(&workspace.paths);
-            let context = CheckContext::of(workspace, View::Status, watched)?;
+            let context = CheckContext::read(workspace, View::Status, watched)?;
             let you = frame.you.as_ref().and_then(|you| you.as_ref().ok());
             project_pages::status(frame, &overview(&context)?, &status_lists(&context, you))
         }

@@ -331,7 +331,7 @@ fn document(asked: &Asked, id: &TaskId) -> Result<Value, ApiFault> {
 
 fn status(asked: &Asked) -> Result<Value, ApiFault> {
     let workspace = asked.workspace()?;
-    let context = CheckContext::of(&workspace, View::Status, is_watched(&workspace.paths))?;
+    let context = CheckContext::read(&workspace, View::Status, is_watched(&workspace.paths))?;
     let mut value = overview_value(&overview(&context)?);
     let lists = json!(status_lists(&context, asked.you().ok().as_ref()));
     if let (Value::Object(value), Value::Object(lists)) = (&mut value, lists) {

@@ -47,7 +47,7 @@ pub(crate) fn run(session: &Session, args: &StatusArgs) -> CliResult {
         session.output.show(|| json!({"cleared": names}), || format!("{count} removed\n"));
         return Ok(ExitCode::SUCCESS);
     }
-    let context = CheckContext::of(&workspace, View::Status, is_watched(&workspace.paths))?;
+    let context = CheckContext::read(&workspace, View::Status, is_watched(&workspace.paths))?;
     let overview = overview(&context)?;
     let lists = status_lists(&context, args.who.agent.as_ref());
     let value = || merged(overview_value(&overview), json!(lists));
