@@ -311,8 +311,8 @@ pub(crate) fn run_sync(session: &Session, args: &SyncArgs) -> CliResult {
 fn page(session: &Session, synced: &SyncResult, mode: DryRun) -> String {
     let would = mode == DryRun::Yes;
     let mut lines = Vec::new();
-    list(&mut lines, if would { "Would come" } else { "Came" }, &synced.came);
-    list(&mut lines, if would { "Would go" } else { "Went" }, &synced.went);
+    list(&mut lines, if would { "Would come" } else { "Came" }, &synced.received);
+    list(&mut lines, if would { "Would go" } else { "Went" }, &synced.pushed);
     if let Some(merge) = synced.merge.filter(|_| !would) {
         lines.push(format!("{} as {}", bold("Merged"), dim(short(merge))));
     }

@@ -311,8 +311,8 @@ fn shown(session: &Session, report: &WatchReport, retries: bool) -> ShownReport 
         }
         WatchReport::Synced(synced) => {
             let name = inert(&synced.upstream.name());
-            let (came, went) = (synced.came.len(), synced.went.len());
-            let mut text = format!("synced with {name}: {came} came, {went} went");
+            let (received, pushed) = (synced.received.len(), synced.pushed.len());
+            let mut text = format!("synced with {name}: {received} came, {pushed} went");
             for loss in &synced.superseded {
                 text.push_str(&format!("\n  superseded: {}", inert(&loss.what)));
             }

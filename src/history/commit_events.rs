@@ -40,7 +40,7 @@ impl<'w> EventDeriver<'w> {
     }
 
     /// Returns the events of a commit; `number` sorts them behind those of earlier commits.
-    pub(crate) fn of(
+    pub(crate) fn events(
         &mut self,
         news: &UnreportedCommits,
         commit: CommitId,

@@ -44,9 +44,9 @@ pub(crate) fn changed_tasks(changed: &[ChangedFile]) -> BTreeMap<TaskId, Changed
     let mut tasks: BTreeMap<TaskId, ChangedTask> = BTreeMap::new();
     for file in changed {
         if let Some(id) = id_of(&file.path).filter(|_| file.path.starts_with("tasks/")) {
-            let own = tasks.entry(id).or_default();
-            own.before.extend(file.before.map(|content| (file.path.clone(), content)));
-            own.after.extend(file.after.map(|content| (file.path.clone(), content)));
+            let task = tasks.entry(id).or_default();
+            task.before.extend(file.before.map(|content| (file.path.clone(), content)));
+            task.after.extend(file.after.map(|content| (file.path.clone(), content)));
         }
     }
     tasks
@@ -69,7 +69,7 @@ pub(crate) struct KnownFiles(Option<(CommitId, CommitTasks)>);
 
 impl KnownFiles {
     /// Returns the files of a task in a commit.
-    pub(crate) fn of(
+    pub(crate) fn of_task(
         &mut self,
         repository: &Repository,
         commit: CommitId,
@@ -113,8 +113,10 @@ pub(crate) fn is_of_another_project(
     named: &str,
 ) -> Result<bool, ProjectError> {
     let folder = repository.prefix();
-    let own = if folder.is_empty() { "tasks/".to_owned() } else { format!("{folder}/tasks/") };
-    for path in repository.changed_anywhere(entry.id)?.iter().filter(|path| !path.starts_with(&own))
+    let tasks_here =
+        if folder.is_empty() { "tasks/".to_owned() } else { format!("{folder}/tasks/") };
+    for path in
+        repository.changed_anywhere(entry.id)?.iter().filter(|path| !path.starts_with(&tasks_here))
     {
         if path.rsplit('/').next().and_then(|name| name.strip_suffix(".md")) != Some(named) {
             continue;
@@ -318,8 +320,8 @@ pub(crate) fn merge_versions(
     theirs: (&str, ObjectId),
 ) -> Result<(String, FileMerge), ProjectError> {
     let read = |(_, content): (&str, ObjectId)| repository.read_blob(content);
-    let (before, own, other) = (base.map(read).transpose()?, read(ours)?, read(theirs)?);
-    let versions = Versions { base: before.as_deref(), ours: &own, theirs: &other };
+    let (base_bytes, own_bytes, other) = (base.map(read).transpose()?, read(ours)?, read(theirs)?);
+    let versions = Versions { base: base_bytes.as_deref(), ours: &own_bytes, theirs: &other };
     let merge = merge_files(rules, id, versions, &Marks::default())?;
     let path = place_of(rules, id, base.map(|(path, _)| path), (ours.0, theirs.0), &merge.bytes)?;
     Ok((path, merge))

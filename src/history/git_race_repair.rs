@@ -254,13 +254,13 @@ fn names_elsewhere(
     if missing.is_empty() {
         return Ok(BTreeSet::new());
     }
-    let apart = || differences.behind.iter().chain(&differences.staged).chain(missing);
+    let differing = || differences.behind.iter().chain(&differences.staged).chain(missing);
     let gone: BTreeSet<&str> =
-        apart().filter(|file| file.staged.is_none()).map(|file| file.path.as_str()).collect();
+        differing().filter(|file| file.staged.is_none()).map(|file| file.path.as_str()).collect();
     let listed = workspace.repository.list(head, TASKS)?.into_iter().map(|file| file.path);
     let there = listed.filter(|path| !gone.contains(path.as_str()));
     let there =
-        there.chain(apart().filter(|file| file.staged.is_some()).map(|file| file.path.clone()));
+        there.chain(differing().filter(|file| file.staged.is_some()).map(|file| file.path.clone()));
     Ok(there.map(|path| path.rsplit('/').next().unwrap_or(&path).to_owned()).collect())
 }
 

@@ -60,8 +60,8 @@ pub(crate) fn staged_faults(
     let is_replaying = merged.is_empty() && repository.merge_in_progress()?.is_some();
     let check = StagedCommit { repository, head, merged, is_replaying, defaults };
     for (task, files) in tasks {
-        let copies = staged.iter().filter(|(own, _)| *own == task).count();
-        if let Some(fault) = check.of(&task, &files, copies)? {
+        let copies = staged.iter().filter(|(other, _)| *other == task).count();
+        if let Some(fault) = check.fault(&task, &files, copies)? {
             let paths: &mut Vec<String> = faults.entry(fault).or_default();
             paths.extend(files.into_iter().map(|file| file.path));
         }
@@ -81,7 +81,7 @@ struct StagedCommit<'r> {
 
 impl StagedCommit<'_> {
     /// Returns the fault of the next commit about a task, of which it will have `copies` files.
-    fn of(
+    fn fault(
         &self,
         task: &ProjectTask,
         files: &[ChangedFile],
@@ -95,7 +95,8 @@ impl StagedCommit<'_> {
         if self.is_of_left_branch(files)? {
             return Ok(Some(StagedFault::AddsEntries));
         }
-        let Some(ours) = committed.into_iter().max_by_key(|own| own.task.history.len()) else {
+        let Some(ours) = committed.into_iter().max_by_key(|version| version.task.history.len())
+        else {
             // HEAD may have the task at another path, for example in the archive.
             let is_second = copies > 1 && files.iter().all(|file| file.before.is_none());
             if is_second || self.is_replaying || !self.merged.is_empty() {
@@ -119,16 +120,16 @@ impl StagedCommit<'_> {
             if !is_replay && is_misread(&staged, Some(&ours)) {
                 return Ok(Some(StagedFault::Misread));
             }
-            let (own, head) = (&staged.task.history, &ours.task.history);
-            let is_taken_back = if own.starts_with(head) {
+            let (entries, known) = (&staged.task.history, &ours.task.history);
+            let is_taken_back = if entries.starts_with(known) {
                 self.is_older(task, files, &staged, &ours)?
             } else {
-                head.starts_with(own) || !self.continues_merged(task, files, &staged)?
+                known.starts_with(entries) || !self.continues_merged(task, files, &staged)?
             };
             if is_taken_back {
                 return Ok(Some(StagedFault::TakesBack));
             }
-            if own.len() > head.len() && !is_replay {
+            if entries.len() > known.len() && !is_replay {
                 return Ok(Some(StagedFault::AddsEntries));
             }
         }
@@ -174,7 +175,7 @@ impl StagedCommit<'_> {
         }
         let says = |content: ObjectId| -> Result<bool, ProjectError> {
             let version = self.read(content, &task.1)?;
-            Ok(version.is_some_and(|own| same_engine_fields(&own.task, &staged.task)))
+            Ok(version.is_some_and(|version| same_engine_fields(&version.task, &staged.task)))
         };
         for (theirs, bases) in &self.merged {
             let theirs = self.version(*theirs, task, files)?;
@@ -207,7 +208,7 @@ impl StagedCommit<'_> {
         for (theirs, _) in &self.merged {
             let Some(content) = self.version(*theirs, task, files)? else { return Ok(true) };
             let theirs = self.read(content, &task.1)?;
-            if theirs.is_none_or(|own| staged.task.history.starts_with(&own.task.history)) {
+            if theirs.is_none_or(|version| staged.task.history.starts_with(&version.task.history)) {
                 return Ok(true);
             }
         }

@@ -159,9 +159,14 @@ pub(crate) fn unmerged_tasks(workspace: &Workspace) -> Result<Vec<UnmergedTask>,
     let changed = commits.iter().flat_map(JoinedCommits::changed_on_both).filter(is_one_sided);
     let mut ids: BTreeSet<TaskId> = changed.map(|(id, _)| id).collect();
     ids.extend(unmerged.keys().cloned());
-    let stages = |own: &Unmerged| [own.base, own.ours, own.theirs];
-    let stages: BTreeSet<ObjectId> =
-        unmerged.values().flatten().flat_map(stages).flatten().map(|own| own.content).collect();
+    let stages = |file: &Unmerged| [file.base, file.ours, file.theirs];
+    let stages: BTreeSet<ObjectId> = unmerged
+        .values()
+        .flatten()
+        .flat_map(stages)
+        .flatten()
+        .map(|version| version.content)
+        .collect();
     let mut found = Vec::new();
     for id in ids {
         let case = UnmergedCase {
@@ -225,7 +230,7 @@ impl JoinedCommits {
         let bases = bases.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
         if let [(_, base)] = &bases[..] {
             let known: BTreeSet<&ObjectId> = base.files.values().collect();
-            let mut befores = unmerged.into_iter().filter_map(|own| own.base);
+            let mut befores = unmerged.into_iter().filter_map(|file| file.base);
             if befores.any(|version| version.is_file() && !known.contains(&version.content)) {
                 return Ok(None);
             }
@@ -283,17 +288,17 @@ struct UnmergedCase<'c> {
 
 impl UnmergedCase<'_> {
     fn paths(&self) -> Vec<String> {
-        let unmerged = self.unmerged.iter().map(|own| own.path.clone());
+        let unmerged = self.unmerged.iter().map(|file| file.path.clone());
         unmerged.chain(self.staged.iter().map(|(path, _)| path.clone())).collect()
     }
 
     /// Returns the versions in the index, if the task is unmerged at one path only.
     fn versions_by_stages(&self) -> Option<SideVersions> {
-        let [own] = &self.unmerged[..] else { return None };
+        let [file] = &self.unmerged[..] else { return None };
         let at = |staged: Option<StagedVersion>| {
-            staged.map(|staged| SideVersion { path: own.path.clone(), staged })
+            staged.map(|staged| SideVersion { path: file.path.clone(), staged })
         };
-        Some([at(own.base), at(own.ours), at(own.theirs)])
+        Some([at(file.base), at(file.ours), at(file.theirs)])
     }
 
     fn result(&self, sides: ConflictSides, state: UnmergedState) -> UnmergedTask {
@@ -308,7 +313,7 @@ impl UnmergedCase<'_> {
         let stages: Vec<StagedVersion> = self
             .unmerged
             .iter()
-            .flat_map(|own| [own.base, own.ours, own.theirs])
+            .flat_map(|file| [file.base, file.ours, file.theirs])
             .chain(sides)
             .flatten()
             .collect();

@@ -182,7 +182,7 @@ pub(crate) struct StreamWriter {
 impl StreamWriter {
     /// Returns the state of the stream. Removes what a kill left after its recorded end: lines that will be written `again`, and
     /// a torn line.
-    pub(crate) fn settle<K: DeserializeOwned>(
+    pub(crate) fn recover<K: DeserializeOwned>(
         &self,
         again: &dyn Fn(&str) -> bool,
     ) -> Result<StreamState<K>, StoreError> {

@@ -209,8 +209,8 @@ fn read<H>(
         while !rest.is_empty() {
             let (path, mtime, ctime, size, inode): (&str, _, _, _, _) =
                 take_header(&mut rest).ok_or(Damage)?;
-            let own = header(path, &mut rest).ok_or(Damage)?;
-            entries.insert(path.to_owned(), (FileStat { mtime, ctime, size, inode }, own));
+            let cached = header(path, &mut rest).ok_or(Damage)?;
+            entries.insert(path.to_owned(), (FileStat { mtime, ctime, size, inode }, cached));
         }
     }
     Ok(entries)

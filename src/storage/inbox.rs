@@ -271,7 +271,11 @@ impl<'p> Inbox<'p> {
     }
 
     /// Removes a taken file whose completion has counted, if it is still the file that was opened.
-    pub(crate) fn settle(&self, file: &InboxFile, open: &OpenInboxFile) -> Result<(), StoreError> {
+    pub(crate) fn remove_counted(
+        &self,
+        file: &InboxFile,
+        open: &OpenInboxFile,
+    ) -> Result<(), StoreError> {
         let folder = self.folder(TAKEN)?;
         match folder.stat(&file.file)? {
             None => Ok(()),

@@ -274,11 +274,11 @@ const EDITION_LIMIT: u64 = 256;
 
 /// Returns whether every schema of this program is there.
 pub(crate) fn are_schemas_current(root: &Path) -> bool {
-    let stands = |folder: &Folder, schema: Schema| {
+    let is_file = |folder: &Folder, schema: Schema| {
         matches!(folder.kind(schema_file(schema)), Ok(Some(FileKind::File)))
     };
     let folder = Folder::open_existing(root, SCHEMAS);
-    matches!(folder, Ok(Some(folder)) if is_schema_edition(&folder) && Schema::ALL.iter().all(|schema| stands(&folder, *schema)))
+    matches!(folder, Ok(Some(folder)) if is_schema_edition(&folder) && Schema::ALL.iter().all(|schema| is_file(&folder, *schema)))
 }
 
 /// Writes the schemas unless all are current.

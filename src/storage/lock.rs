@@ -37,7 +37,7 @@ impl WriterLock {
     ) -> Result<Self, StoreError> {
         let start = Instant::now();
         let mut pause = SHORTEST_PAUSE;
-        let mut told = false;
+        let mut has_reported = false;
         loop {
             // This also writes the `.gitignore` of `.aof/`.
             let local = paths.prepare_local()?;
@@ -50,9 +50,9 @@ impl WriterLock {
             if waited >= wait {
                 return Err(StoreError::LockTimedOut { path: paths.lock(), waited, holder: other });
             }
-            if !told {
+            if !has_reported {
                 on_wait(other.as_ref());
-                told = true;
+                has_reported = true;
             }
             thread::sleep(pause.min(wait.saturating_sub(waited)));
             pause = (pause * 2).min(LONGEST_PAUSE);

@@ -175,7 +175,7 @@ impl Outbox {
     }
 
     /// Removes a message that was delivered.
-    pub(crate) fn settle(
+    pub(crate) fn remove_delivered(
         &self,
         channel: &ChannelKey,
         message: &OutboxMessage,
@@ -419,7 +419,7 @@ mod tests {
             Some(tried),
             "what is there stays as it is"
         );
-        outbox.settle(&key(), &waiting(3, "a")).unwrap();
+        outbox.remove_delivered(&key(), &waiting(3, "a")).unwrap();
         outbox.give_up(&key(), &waiting(100, "c"), "too old").unwrap();
         assert_eq!(ids(), ["b"]);
         assert_eq!(outbox.dropped().unwrap()[0].error.as_deref(), Some("too old"));

@@ -307,7 +307,7 @@ pub(crate) fn settle_counted(workspace: &Workspace) {
         let Ok(Some(TaskFile { task, .. })) = task else { continue };
         let stamp = completion.stamp();
         if task.history.iter().any(|visit| visit.completion.as_ref() == Some(&stamp)) {
-            let _ = inbox.settle(file, &open);
+            let _ = inbox.remove_counted(file, &open);
         }
     }
 }

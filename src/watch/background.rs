@@ -52,26 +52,26 @@ impl<T: Send + 'static> Worker<T> {
         mut job: impl FnMut(&AtomicBool) -> (T, NextRun) + Send + 'static,
     ) -> io::Result<Self> {
         let stop = Arc::new(AtomicBool::new(false));
-        let (asks, asked) = mpsc::channel();
+        let (asks, requests) = mpsc::channel();
         let (sender, outcomes) = mpsc::channel();
-        let own = Arc::clone(&stop);
+        let must_stop = Arc::clone(&stop);
         let thread = thread::Builder::new().name(name.to_owned()).spawn(move || {
             let mut latest = None;
-            while wait(&asked, latest) {
+            while wait(&requests, latest) {
                 // This run fulfils all requests until now.
-                while asked.try_recv().is_ok() {}
-                if own.load(Ordering::Relaxed) {
+                while requests.try_recv().is_ok() {}
+                if must_stop.load(Ordering::Relaxed) {
                     return;
                 }
-                let (outcome, next) = job(&own);
+                let (outcome, next) = job(&must_stop);
                 if sender.send(outcome).is_err() {
                     return;
                 }
                 let mut rest = next.earliest;
                 let end = Instant::now() + rest;
                 let mut is_asked = false;
-                while !rest.is_zero() && !own.load(Ordering::Relaxed) {
-                    is_asked |= matches!(asked.recv_timeout(rest), Ok(()));
+                while !rest.is_zero() && !must_stop.load(Ordering::Relaxed) {
+                    is_asked |= matches!(requests.recv_timeout(rest), Ok(()));
                     rest = end.saturating_duration_since(Instant::now());
                 }
                 let idle = next.latest.map(|latest| latest.saturating_sub(next.earliest));
@@ -113,10 +113,10 @@ impl<T> Drop for Worker<T> {
 }
 
 /// Waits for a request, or until the job is due; returns `false` if the worker must end.
-fn wait(asked: &mpsc::Receiver<()>, latest: Option<Duration>) -> bool {
+fn wait(requests: &mpsc::Receiver<()>, latest: Option<Duration>) -> bool {
     match latest {
-        None => asked.recv().is_ok(),
-        Some(latest) => asked.recv_timeout(latest) != Err(RecvTimeoutError::Disconnected),
+        None => requests.recv().is_ok(),
+        Some(latest) => requests.recv_timeout(latest) != Err(RecvTimeoutError::Disconnected),
     }
 }
 
@@ -151,7 +151,7 @@ impl StreamKeeper {
             let project = workspace.opener(wait);
             let started = Worker::start("events", move |stop| {
                 let goes_on = || !stop.load(Ordering::Relaxed);
-                let kept = project.open().and_then(|own| keep_events(&own, &goes_on));
+                let kept = project.open().and_then(|workspace| keep_events(&workspace, &goes_on));
                 (kept, NextRun::default())
             });
             match started {
@@ -249,14 +249,14 @@ impl Notices {
 
     /// Requests a channel's delivery; a running delivery follows the current rules.
     fn deliver(&mut self, receiver: Receiver, reporter: &mut Reporter<'_>) {
-        if let Some((own, worker)) = self.channels.get(&receiver.key) {
-            own.update_channel(&receiver);
+        if let Some((current, worker)) = self.channels.get(&receiver.key) {
+            current.update_channel(&receiver);
             return worker.ask();
         }
-        let own = receiver.clone();
+        let receiver_of_worker = receiver.clone();
         let started = Worker::start("notices", move |stop| {
             let end = Instant::now() + DELIVERY_TIMEOUT;
-            (deliver_channel(&own, MessageScope::Due, end, stop), NextRun::default())
+            (deliver_channel(&receiver_of_worker, MessageScope::Due, end, stop), NextRun::default())
         });
         match started {
             Ok(worker) => {
@@ -311,7 +311,7 @@ pub(crate) struct SyncRequests {
     /// True if the last sync failed.
     has_failed: bool,
     /// The commit at which the worker was last asked to hand out.
-    asked: Option<CommitId>,
+    last_asked: Option<CommitId>,
     /// True if that request is still to be made.
     waits: bool,
 }
@@ -336,7 +336,7 @@ impl SyncRequests {
             every: None,
             compared: None,
             has_failed: false,
-            asked: None,
+            last_asked: None,
             waits: false,
         })
     }
@@ -344,8 +344,8 @@ impl SyncRequests {
     /// Requests that work is handed out, once for each commit: a failed hand-out is retried with each sync.
     pub(crate) fn hand_out(&mut self, workspace: &Workspace) {
         let head = workspace.head_now().ok().and_then(|head| head.commit);
-        if head.is_some() && head != self.asked {
-            (self.asked, self.waits) = (head, true);
+        if head.is_some() && head != self.last_asked {
+            (self.last_asked, self.waits) = (head, true);
             self.worker.ask();
         }
     }

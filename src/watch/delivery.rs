@@ -352,7 +352,7 @@ impl DeliveryWork<'_, '_> {
             let DeliveredFile { file, open, .. } = &batch[place];
             waits[place] = result.as_ref().is_err_and(is_temporary);
             let settled = match result {
-                Ok(changed) => this.settle(file, open, changed),
+                Ok(changed) => this.finish(file, open, changed),
                 Err(error) if waits[place] => wait_or_fail(file.name.clone(), error, this.reporter),
                 Err(ProjectError::Refused(refusal)) if may_be_late(&refusal) => {
                     late.push((place, refusal));
@@ -425,13 +425,13 @@ impl DeliveryWork<'_, '_> {
         }
     }
 
-    fn settle(
+    fn finish(
         &mut self,
         file: &InboxFile,
         open: &OpenInboxFile,
         changed: Changed,
     ) -> Result<(), ProjectError> {
-        let settled = self.inbox.settle(file, open);
+        let settled = self.inbox.remove_counted(file, open);
         let name = file.name.clone();
         self.reporter
             .report_delivered(DeliveryOutcome::Completed { name, changed: Box::new(changed) });

@@ -29,10 +29,10 @@ type FolderId = (u64, u64);
 impl FileEvents {
     /// Starts to watch. Also returns the reason why the system gives no events, if it gives none.
     pub(crate) fn open(paths: WatchedPaths, wakeup: &Arc<Wakeup>) -> (Self, Option<String>) {
-        let (own, sorted) = (Arc::clone(wakeup), paths.clone());
+        let (to_wake, sorted) = (Arc::clone(wakeup), paths.clone());
         let watcher = notify::recommended_watcher(move |event: Result<Event, Error>| match event {
-            Ok(event) => own.note(&sorted, &event),
-            Err(_) => own.note_loss(),
+            Ok(event) => to_wake.note(&sorted, &event),
+            Err(_) => to_wake.note_loss(),
         });
         let (watcher, fault) = match watcher {
             Ok(watcher) => (Some(watcher), None),
@@ -268,7 +268,10 @@ impl WatchedPaths {
     }
 
     fn place_of(&self, path: &Path, name: &OsStr, sign: FileSign) -> Option<WatchedPlace> {
-        if [&self.inbox, &self.local, &self.tasks, &self.workflows].iter().any(|own| *own == path) {
+        if [&self.inbox, &self.local, &self.tasks, &self.workflows]
+            .iter()
+            .any(|folder| *folder == path)
+        {
             let is_written = matches!(sign, FileSign::Renamed | FileSign::Closed);
             return (!is_written).then_some(WatchedPlace::Anywhere);
         }

@@ -59,14 +59,14 @@ impl Metrics {
         let shown = Mutex::new(ShownMetrics { numbers: None, commits, looked: None });
         let board =
             Arc::new(CountedMetrics { clock: workspace.clock(), shown, changed: Condvar::new() });
-        let (own, project) = (Arc::clone(&board), workspace.opener(wait));
+        let (counted, project) = (Arc::clone(&board), workspace.opener(wait));
         let mut is_first = true;
         let worker = Worker::start("metrics", move |_| {
             if std::mem::take(&mut is_first) {
                 work_in_background();
             }
             let start = Instant::now();
-            let trouble = own.count(&project);
+            let trouble = counted.count(&project);
             let (took, why) = (start.elapsed(), trouble.as_deref());
             debug!(seconds = took.as_secs_f64(), trouble = why, "counted for metrics");
             let earliest = LEAST_INTERVAL.max(took * REST_SHARE);
@@ -115,14 +115,14 @@ impl CountedMetrics {
             .wait_timeout_while(self.lock(), FIRST_TIMEOUT, |shown| shown.numbers.is_none());
         let (shown, _) = shown.unwrap_or_else(PoisonError::into_inner);
         let numbers = shown.numbers.as_ref()?;
-        let (own, ages) =
+        let (of_watcher, ages) =
             (watcher_families(&shown, &numbers.project), numbers.ages((self.clock)()));
-        Some(render(numbers.families.iter().chain([&ages]).chain(&own), format))
+        Some(render(numbers.families.iter().chain([&ages]).chain(&of_watcher), format))
     }
 
     /// Counts; returns the error, if there was one.
     fn count(&self, project: &WorkspaceOpener) -> Option<String> {
-        let counted = project.open().and_then(|own| current_numbers(&own));
+        let counted = project.open().and_then(|workspace| current_numbers(&workspace));
         match counted {
             Ok(counted) => {
                 let untold = counted.untold.as_ref().map(ToString::to_string);

@@ -240,13 +240,13 @@ mod tests {
 
     #[test]
     fn trouble_is_told_once_while_it_lasts() {
-        let mut told = ReportedErrors::default();
-        assert!(told.is_new("full".to_owned()) && !told.is_new("full".to_owned()));
-        told.end_check();
-        assert!(!told.is_new("full".to_owned()) && told.is_new("locked".to_owned()));
-        told.end_check();
-        told.end_check();
-        assert!(told.is_new("full".to_owned()));
+        let mut reported = ReportedErrors::default();
+        assert!(reported.is_new("full".to_owned()) && !reported.is_new("full".to_owned()));
+        reported.end_check();
+        assert!(!reported.is_new("full".to_owned()) && reported.is_new("locked".to_owned()));
+        reported.end_check();
+        reported.end_check();
+        assert!(reported.is_new("full".to_owned()));
     }
 
     #[test]

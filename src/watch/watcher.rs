@@ -83,8 +83,8 @@ impl<'t> Watcher<'t> {
     ) -> Result<Self, ProjectError> {
         workspace.check_own_folder()?;
         let wakeup = Arc::new(Wakeup::default());
-        let own = Arc::clone(&wakeup);
-        terminal::on_stop(move || own.stop()).map_err(|cause| StoreError::Io {
+        let to_stop = Arc::clone(&wakeup);
+        terminal::on_stop(move || to_stop.stop()).map_err(|cause| StoreError::Io {
             doing: "listen for signals in",
             path: workspace.paths.root().into(),
             cause,

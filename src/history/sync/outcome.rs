@@ -26,9 +26,9 @@ use crate::git::{CommitId, GitError, Upstream};
 pub(crate) struct SyncResult {
     pub upstream: Upstream,
     /// The commits of others that were received, newest first.
-    pub came: Vec<CommitLine>,
+    pub received: Vec<CommitLine>,
     /// The commits that were pushed, newest first.
-    pub went: Vec<CommitLine>,
+    pub pushed: Vec<CommitLine>,
     /// The merge commit, if one was needed.
     pub merge: Option<CommitId>,
     /// The losses of entries and acts that no longer count, since others were first.
@@ -93,7 +93,7 @@ impl SyncEnd {
 impl SyncResult {
     /// Returns whether nothing was received or pushed.
     pub(crate) fn is_idle(&self) -> bool {
-        self.came.is_empty() && self.went.is_empty() && self.superseded.is_empty()
+        self.received.is_empty() && self.pushed.is_empty() && self.superseded.is_empty()
     }
 
     /// Returns the problem that prevents the sync, and its fix.
@@ -133,8 +133,8 @@ impl SyncResult {
             "state": self.end.code(),
             "remote": self.upstream.remote,
             "branch": self.upstream.branch(),
-            "came": self.came,
-            "went": self.went,
+            "came": self.received,
+            "went": self.pushed,
             "merge": self.merge,
             "superseded": self.superseded.iter().map(loss).collect::<Vec<_>>(),
             "rounds": self.rounds,

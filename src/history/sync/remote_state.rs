@@ -153,7 +153,7 @@ pub(crate) fn note_contact(
     end: &Result<SyncEnd, ProjectError>,
 ) -> Result<(), ProjectError> {
     let mut lock = None;
-    let (code, said) = match end {
+    let (code, message) = match end {
         Ok(SyncEnd::Same | SyncEnd::Rehearsed) => ("", String::new()),
         Ok(end @ (SyncEnd::Offline { message } | SyncEnd::Rejected { message })) => {
             (end.code(), message.clone())
@@ -184,8 +184,12 @@ pub(crate) fn note_contact(
         .map_or(now, |trouble| trouble.since);
     let is_known = end.is_ok() && code != "offline";
     let reached = if is_known { Some(now) } else { before.reached };
-    let trouble =
-        (!code.is_empty()).then(|| RemoteFailure { code: code.to_owned(), said, since, lock });
+    let trouble = (!code.is_empty()).then(|| RemoteFailure {
+        code: code.to_owned(),
+        said: message,
+        since,
+        lock,
+    });
     RemoteContact { reached, trouble }.save(&workspace.paths)?;
     Ok(())
 }

@@ -60,27 +60,27 @@ pub(crate) struct SyncOptions<'w> {
 /// Syncs the project with its remote.
 pub(crate) fn sync(
     workspace: &Workspace,
-    wish: &SyncOptions<'_>,
+    options: &SyncOptions<'_>,
 ) -> Result<SyncResult, ProjectError> {
     recover::recover_if_pending(workspace)?;
     let head = workspace.head()?;
-    let named = match wish.remote {
+    let named = match options.remote {
         Some(remote) => Some(remote.to_owned()),
         None => workspace.rules()?.rules.project.git.remote.as_ref().map(ToString::to_string),
     };
     let upstream = workspace.repository.upstream(&head, named.as_deref())??;
     let remembered = workspace.repository.tracked_commit(&upstream)?;
-    let again = match wish.remote {
+    let again = match options.remote {
         Some(remote) => format!("aof sync --remote {}", quoted(remote)),
         None => "aof sync".to_owned(),
     };
-    let _turn = match wish.dry_run {
+    let _turn = match options.dry_run {
         DryRun::Yes => None,
         DryRun::No => sync_turn(&workspace.paths, workspace.deadline())?,
     };
     let mut run = SyncRun {
         workspace,
-        wish,
+        options,
         names: SyncNames::of(&upstream, again),
         upstream,
         begun: (head.commit, remembered),
@@ -89,12 +89,12 @@ pub(crate) fn sync(
         tip: remembered,
         merge: None,
         superseded: Vec::new(),
-        went: None,
+        pushed: None,
         refused: None,
         moved_here: false,
     };
     let end = run.run();
-    if wish.dry_run == DryRun::No {
+    if options.dry_run == DryRun::No {
         note_contact(workspace, &end)?;
     }
     run.synced(end?)
@@ -103,7 +103,7 @@ pub(crate) fn sync(
 /// A sync under way.
 struct SyncRun<'r> {
     workspace: &'r Workspace,
-    wish: &'r SyncOptions<'r>,
+    options: &'r SyncOptions<'r>,
     names: SyncNames,
     upstream: Upstream,
     /// This branch's and the remote's commit at the beginning.
@@ -117,7 +117,7 @@ struct SyncRun<'r> {
     merge: Option<CommitId>,
     superseded: Vec<Loss>,
     /// The pushed commits: after the first one, up to the second.
-    went: Option<(Option<CommitId>, CommitId)>,
+    pushed: Option<(Option<CommitId>, CommitId)>,
     /// The remote's commit when it last refused a push as not fast-forward; with its message, if it refused twice at that commit.
     refused: Option<(Option<CommitId>, Option<String>)>,
     /// Set if the last round ended because this branch moved: the remote need not be asked again.
@@ -127,11 +127,11 @@ struct SyncRun<'r> {
 impl SyncRun<'_> {
     fn run(&mut self) -> Result<SyncEnd, ProjectError> {
         for round in 0.. {
-            let asks = round > 0 || self.wish.first == SyncStart::Fetch;
+            let asks = round > 0 || self.options.first == SyncStart::Fetch;
             if asks && !std::mem::take(&mut self.moved_here) {
                 let (repository, deadline) =
                     (&self.workspace.repository, self.workspace.deadline());
-                match repository.fetch(&self.upstream, self.wish.prompts, deadline)? {
+                match repository.fetch(&self.upstream, self.options.prompts, deadline)? {
                     Ok(tip) => self.tip = tip,
                     Err(RemoteError::Unreachable { message, .. }) => {
                         return Ok(SyncEnd::Offline { message });
@@ -204,7 +204,7 @@ impl SyncRun<'_> {
         if rules.project.git.branch.as_ref().is_some_and(|own| own.as_str() == branch) {
             return Ok(None);
         }
-        match repository.is_remote_empty(&self.upstream, self.wish.prompts)? {
+        match repository.is_remote_empty(&self.upstream, self.options.prompts)? {
             Ok(true) => return Ok(None),
             Ok(false) => {}
             Err(message) => return Ok(Some(SyncEnd::Offline { message })),
@@ -224,7 +224,7 @@ impl SyncRun<'_> {
         head: &Head,
         remote: CommitId,
     ) -> Result<Option<SyncEnd>, ProjectError> {
-        if self.wish.dry_run == DryRun::Yes {
+        if self.options.dry_run == DryRun::Yes {
             return Ok(match check_fast_forward(self.workspace, head, remote)? {
                 FastForwardOutcome::Done => Some(SyncEnd::Rehearsed),
                 FastForwardOutcome::Moved => self.again_here(),
@@ -247,19 +247,19 @@ impl SyncRun<'_> {
 
     /// Pushes: only this side has new commits.
     fn push(&mut self, local: CommitId) -> Result<Option<SyncEnd>, ProjectError> {
-        if self.wish.foreign == ForeignCommits::Kept
+        if self.options.foreign == ForeignCommits::Kept
             && let unshared = self.workspace.repository.unshared(self.tip, local)?
             && let Some((commit, path)) = unshared.stranger
         {
             return Ok(Some(SyncEnd::Manual(self.names.foreign_commit(commit, &path, false))));
         }
-        if self.wish.dry_run == DryRun::Yes {
-            self.went = Some((self.tip, local));
+        if self.options.dry_run == DryRun::Yes {
+            self.pushed = Some((self.tip, local));
             return Ok(Some(SyncEnd::Rehearsed));
         }
         let end = self.offer(local)?;
         if end == Some(SyncEnd::Same) {
-            (self.went, self.tip) = (Some((self.begun.1, local)), Some(local));
+            (self.pushed, self.tip) = (Some((self.begun.1, local)), Some(local));
         }
         // A commit that was made here meanwhile is synced by its own command.
         Ok(end)
@@ -285,8 +285,8 @@ impl SyncRun<'_> {
             Ok(merged) => merged,
             Err(conflicts) => return Ok(Some(SyncEnd::Manual(self.names.conflict(conflicts)))),
         };
-        if self.wish.dry_run == DryRun::Yes {
-            (self.superseded, self.went) = (merged.losses, Some((Some(remote), local)));
+        if self.options.dry_run == DryRun::Yes {
+            (self.superseded, self.pushed) = (merged.losses, Some((Some(remote), local)));
             return Ok(Some(SyncEnd::Rehearsed));
         }
         let noun = if unshared.commits == 1 { "commit" } else { "commits" };
@@ -300,15 +300,15 @@ impl SyncRun<'_> {
         }
         // The remote has this side's commits already if they were pushed in an earlier round; the new ones are synced by their own
         // commands. Even if the remote refuses the merge, it is brought in, since it has the others' changes.
-        let end = match self.went {
+        let end = match self.pushed {
             Some(_) => SyncEnd::Same,
             None => match self.offer(joined.commit)? {
                 Some(end) => end,
                 None => return Ok(None),
             },
         };
-        if end == SyncEnd::Same && self.went.is_none() {
-            (self.went, self.tip) = (Some((Some(remote), local)), Some(joined.commit));
+        if end == SyncEnd::Same && self.pushed.is_none() {
+            (self.pushed, self.tip) = (Some((Some(remote), local)), Some(joined.commit));
         }
         self.merge.get_or_insert(joined.commit);
         self.superseded.extend(joined.superseded);
@@ -324,7 +324,7 @@ impl SyncRun<'_> {
     fn offer(&mut self, commit: CommitId) -> Result<Option<SyncEnd>, ProjectError> {
         self.offered += 1;
         let repository = &self.workspace.repository;
-        Ok(match repository.push(&self.upstream, commit, self.wish.prompts)? {
+        Ok(match repository.push(&self.upstream, commit, self.options.prompts)? {
             Ok(Pushed::Done) => Some(SyncEnd::Same),
             Ok(Pushed::Moved { message }) => {
                 let is_unmoved = self.refused.as_ref().is_some_and(|(tip, _)| *tip == self.tip);
@@ -347,15 +347,16 @@ impl SyncRun<'_> {
         let repository = &self.workspace.repository;
         let now = repository.head_for_reading()?.commit;
         // Pushed commits do not count as received.
-        let theirs = self.went.map_or(self.tip, |(before, _)| before);
+        let theirs = self.pushed.map_or(self.tip, |(before, _)| before);
         let has_come = match (theirs, now) {
             (Some(theirs), Some(now)) => {
                 end == SyncEnd::Rehearsed || repository.is_ancestor(theirs, now)?
             }
             _ => false,
         };
-        let came = if has_come { lines(self.workspace, self.begun.0, theirs)? } else { Vec::new() };
-        let went = match self.went {
+        let received =
+            if has_come { lines(self.workspace, self.begun.0, theirs)? } else { Vec::new() };
+        let pushed = match self.pushed {
             Some((before, up_to)) => lines(self.workspace, before, Some(up_to))?,
             None => Vec::new(),
         };
@@ -367,7 +368,7 @@ impl SyncRun<'_> {
             (None, _) => Distance::default(),
         };
         let Self { upstream, merge, superseded, offered: rounds, .. } = self;
-        Ok(SyncResult { upstream, came, went, merge, superseded, rounds, ahead, behind, end })
+        Ok(SyncResult { upstream, received, pushed, merge, superseded, rounds, ahead, behind, end })
     }
 }
 

@@ -62,7 +62,8 @@ pub(crate) fn judge_merge(
         open = reader.children(rules, entry.id, &after.id)?;
         // A child that was open on that side already had been reopened there.
         open.retain(|child, status| {
-            !is_over(*status) && before.get(child).is_none_or(|own| is_over(*own))
+            !is_over(*status)
+                && before.get(child).is_none_or(|status_before| is_over(*status_before))
         });
     }
     let expected = "no open children: it has passed a gate that waits for them";

@@ -71,8 +71,8 @@ pub(crate) fn judge_commit(
             if names_one_of_them { repository.first_change_outside_files(commit)? } else { None };
         let commit =
             Commit { entry, trailers: &trailers, rules, anchor, changed: &changed, besides };
-        for (id, own) in tasks {
-            commit.judge_task(reader, &id, own, &mut judged)?;
+        for (id, files) in tasks {
+            commit.judge_task(reader, &id, files, &mut judged)?;
         }
     }
     if !touches_rules(&changed) {
@@ -107,7 +107,7 @@ impl Commit<'_> {
         &self,
         reader: &mut CommitReader<'_>,
         id: &TaskId,
-        mut own: ChangedTask,
+        mut files: ChangedTask,
         judged: &mut CommitJudgement,
     ) -> Result<(), ProjectError> {
         let Self { entry, rules, .. } = *self;
@@ -115,12 +115,16 @@ impl Commit<'_> {
             HistoryFinding::new(entry, Some(id), rule, expected, found)
         };
         judged.changes += 1;
-        if own.after.is_empty() {
-            own.add_unchanged(reader.files.of(&reader.workspace.repository, entry.id, id)?);
+        if files.after.is_empty() {
+            files.add_unchanged(reader.files.of_task(
+                &reader.workspace.repository,
+                entry.id,
+                id,
+            )?);
         }
-        let Before { task: mut before, is_earlier, merge } = self.before(reader, id, &own)?;
+        let Before { task: mut before, is_earlier, merge } = self.before(reader, id, &files)?;
         let was_taken_up = before.as_ref().is_some_and(|task| !is_new(task));
-        let Some((_, new)) = own.after.first() else {
+        let Some((_, new)) = files.after.first() else {
             if let Some(before) = before.filter(|_| was_taken_up) {
                 let found = format!("it is gone, with {} entries", before.history.len());
                 let expected = "a task stays, in `tasks/` or in its archive";
@@ -128,8 +132,8 @@ impl Commit<'_> {
             }
             return Ok(());
         };
-        if let Some((path, _)) = own.after.get(1) {
-            let found = short(&format!("`{}` and `{path}`", own.after[0].0));
+        if let Some((path, _)) = files.after.get(1) {
+            let found = short(&format!("`{}` and `{path}`", files.after[0].0));
             judged.findings.push(finding(BrokenRule::Doubled, "one file of a task", found));
             return Ok(());
         }
@@ -144,7 +148,7 @@ impl Commit<'_> {
         if let Some(merge) = &merge {
             before = task_after(reader, merge, id, &after)?.or(before);
         }
-        before = self.before_in_other_file(reader, id, &own, &after)?.or(before);
+        before = self.before_in_other_file(reader, id, &files, &after)?.or(before);
         let known = before.as_ref().map_or(0, |task| task.history.len());
         let new_entries = known..after.history.len();
         judged.findings.extend(signatures::judge_entries(
@@ -156,12 +160,12 @@ impl Commit<'_> {
         ));
         judged.findings.extend(children::judge_entries(reader, rules, entry, &after, new_entries)?);
         let repository = &reader.workspace.repository;
-        let changed = (before.as_deref(), &own.before[..]);
+        let changed = (before.as_deref(), &files.before[..]);
         let (proof, is_renamed) = prove_change(repository, rules, changed, (id, &after))?;
         judged.renamed += usize::from(is_renamed);
         if is_new(&after)
             && before.as_ref().is_none_or(|task| is_new(task))
-            && let Some(found) = said_by_hand(repository, rules, id, &own.before, *new)?
+            && let Some(found) = said_by_hand(repository, rules, id, &files.before, *new)?
         {
             let expected = "a task that the engine finished, with its entries";
             judged.findings.push(finding(BrokenRule::SaidByHand, expected, found));
@@ -182,21 +186,21 @@ impl Commit<'_> {
         &self,
         reader: &mut CommitReader<'_>,
         id: &TaskId,
-        own: &ChangedTask,
+        files: &ChangedTask,
     ) -> Result<Before, ProjectError> {
         let Self { entry, rules, .. } = *self;
-        let mut all = reader.read_all(rules, entry, id, &own.before)?;
-        let is_earlier = all.len() < own.before.len();
+        let mut all = reader.read_all(rules, entry, id, &files.before)?;
+        let is_earlier = all.len() < files.before.len();
         let mut merge = None;
         if let Some(parent) = entry.parents.first().filter(|_| is_earlier) {
             let repository = &reader.workspace.repository;
             for earlier in repository.log_of(*parent, &["tasks"])?.take(LOOK_BACK) {
                 let earlier = earlier?;
                 let mut tasks = changed_tasks(&repository.changed_files(earlier.id)?);
-                let Some(own) = tasks.remove(id) else { continue };
-                all.extend(reader.read_all(rules, entry, id, &own.after)?);
+                let Some(earlier_files) = tasks.remove(id) else { continue };
+                all.extend(reader.read_all(rules, entry, id, &earlier_files.after)?);
                 let is_readable = !all.is_empty();
-                all.extend(reader.read_all(rules, entry, id, &own.before)?);
+                all.extend(reader.read_all(rules, entry, id, &earlier_files.before)?);
                 if earlier.parents.len() > 1 && !is_readable {
                     merge = Some(Box::new(earlier));
                     break;
@@ -214,15 +218,15 @@ impl Commit<'_> {
         &self,
         reader: &mut CommitReader<'_>,
         id: &TaskId,
-        own: &ChangedTask,
+        files: &ChangedTask,
         after: &Rc<Task>,
     ) -> Result<Option<Rc<Task>>, ProjectError> {
         let Self { entry, rules, .. } = *self;
-        if !own.before.is_empty() {
-            if own.before.len() == 1 {
+        if !files.before.is_empty() {
+            if files.before.len() == 1 {
                 return Ok(None);
             }
-            let all = reader.read_all(rules, entry, id, &own.before)?;
+            let all = reader.read_all(rules, entry, id, &files.before)?;
             return Ok(all.into_iter().find(|task| !after.history.starts_with(&task.history)));
         }
         // Searching all tasks at each commit that adds one would take too long: a task is new if the engine's commit states that
@@ -237,10 +241,10 @@ impl Commit<'_> {
         {
             return Ok(None);
         }
-        let files = reader.files.of(&reader.workspace.repository, entry.id, id)?.to_vec();
-        let others: Vec<_> = files
+        let everywhere = reader.files.of_task(&reader.workspace.repository, entry.id, id)?.to_vec();
+        let others: Vec<_> = everywhere
             .into_iter()
-            .filter(|(path, _)| own.after.iter().all(|(own, _)| own != path))
+            .filter(|(path, _)| files.after.iter().all(|(changed, _)| changed != path))
             .collect();
         let Some(other) = longest(reader.read_all(rules, entry, id, &others)?) else {
             return Ok(None);
@@ -322,14 +326,15 @@ impl Commit<'_> {
             Some(visit) => {
                 let expected = commit_message::entry_trailers(visit);
                 for key in ["Aof-Gate", "Aof-Outcome", "Aof-Agent", "Aof-Completion"] {
-                    let own = expected.iter().find(|(known, _)| *known == key);
-                    let (own, said) = (own.map(|(_, value)| value.as_str()), self.trailer(key));
-                    if own != said {
+                    let required = expected.iter().find(|(known, _)| *known == key);
+                    let (required, present) =
+                        (required.map(|(_, value)| value.as_str()), self.trailer(key));
+                    if required != present {
                         let shown = |value: Option<&str>| match value {
                             Some(value) => format!("`{key}: {}`", short(value)),
                             None => format!("no `{key}`"),
                         };
-                        breaches.push((BrokenRule::WrongTrailer, shown(own), shown(said)));
+                        breaches.push((BrokenRule::WrongTrailer, shown(required), shown(present)));
                     }
                 }
                 breaches.extend(self.wrong_text(id, visit));
@@ -389,8 +394,8 @@ impl Commit<'_> {
             _ => return None,
         };
         let agent = by.agent().filter(|agent| !agent.is_human())?;
-        let own = agent_author(&self.rules.org, agent).ok()?;
-        let is_own = self.entry.author.email() == own.email();
+        let author = agent_author(&self.rules.org, agent).ok()?;
+        let is_own = self.entry.author.email() == author.email();
         (is_own && !is_permitted(self.rules, before, agent, needed)).then(|| {
             let expected = format!("a person, or an agent with `may: [{needed}]`");
             (BrokenRule::NotAllowed, expected, format!("`{agent}`, without it"))
@@ -417,17 +422,17 @@ impl Commit<'_> {
         if found == expected {
             return None;
         }
-        let (mut own, mut said) = (expected.lines(), found.lines());
-        let (own, said) = loop {
-            match (own.next(), said.next()) {
-                (Some(own), Some(said)) if own == said => {}
+        let (mut expected, mut found) = (expected.lines(), found.lines());
+        let (expected, found) = loop {
+            match (expected.next(), found.next()) {
+                (Some(expected), Some(found)) if expected == found => {}
                 differing => break differing,
             }
         };
         let shown = |text: Option<&str>| {
             text.map_or_else(|| "no more".to_owned(), |text| short(&format!("`{text}`")))
         };
-        Some((BrokenRule::WrongMessage, shown(own), shown(said)))
+        Some((BrokenRule::WrongMessage, shown(expected), shown(found)))
     }
 
     /// Returns whether the commit names this task as the one that it changed.

@@ -258,8 +258,8 @@ pub(crate) fn verify_pushed(
         pushed.iter().find(|(update, ..)| update.reference == head.reference).map(|(.., new)| *new);
     let folders = match folder {
         Some(folder) => {
-            let own = pushed.iter().flat_map(|(_, old, new)| old.iter().copied().chain([*new]));
-            let all: Vec<CommitId> = own.chain(known.iter().copied()).collect();
+            let of_push = pushed.iter().flat_map(|(_, old, new)| old.iter().copied().chain([*new]));
+            let all: Vec<CommitId> = of_push.chain(known.iter().copied()).collect();
             if !all.is_empty() {
                 past.require(folder, all)?;
             }

@@ -81,8 +81,8 @@ impl<'w> CommitReader<'w> {
                     free.insert(task.and_then(|(task, _)| Some((task.parent?, task.status))))
                 }
             };
-            if let Some((own, status)) = known
-                && own == parent
+            if let Some((parent_of_child, status)) = known
+                && parent_of_child == parent
             {
                 found.insert(id, *status);
             }
@@ -178,16 +178,16 @@ impl Remerge {
         let rules = reader.rules(entry)?;
         let mut all = Vec::new();
         for SidesSince { changes, pairs, .. } in &self.sides {
-            let own = match (changes.ours.get(id), changes.theirs.get(id)) {
+            let changed = match (changes.ours.get(id), changes.theirs.get(id)) {
                 (Some(_), Some(_)) => {
                     all.extend(pairs.get(id).and_then(|pair| pair.merged(&rules, after)));
                     continue;
                 }
                 // Only one side changed it: that side's version is the result.
-                (Some(own), None) | (None, Some(own)) => own,
+                (Some(changed), None) | (None, Some(changed)) => changed,
                 (None, None) => continue,
             };
-            let Some((_, version)) = own.after.first() else { continue };
+            let Some((_, version)) = changed.after.first() else { continue };
             let task = reader.read(&rules, entry, id, *version)?;
             if let Some(task) = task.filter(|task| !is_new(task)) {
                 let task = Task { updated: after.updated, ..with_people_of(&task, after) };
@@ -210,8 +210,9 @@ impl Remerge {
             let after = afters.get(id).and_then(|after| pair.merged(&rules, after));
             pair.merged(&rules, &pair.ours).into_iter().chain(after)
         });
-        let trailers =
-            merged.flat_map(|merged| merged.superseded).filter_map(|own| superseded_trailer(&own));
+        let trailers = merged
+            .flat_map(|merged| merged.superseded)
+            .filter_map(|loss| superseded_trailer(&loss));
         Ok(trailers.map(|trailer| trailer.value().to_owned()).collect())
     }
 }

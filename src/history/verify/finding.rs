@@ -178,9 +178,9 @@ pub(crate) fn describe_breach(
                 entry + 1,
                 ended.map(visit_summary).unwrap_or_default()
             );
-            let own = ended.and_then(|visit| visit.workflow.as_deref());
+            let of_entry = ended.and_then(|visit| visit.workflow.as_deref());
             let hash = rules.hash(&after.routing.workflow);
-            if own.zip(hash).is_some_and(|(own, hash)| own != hash) {
+            if of_entry.zip(hash).is_some_and(|(of_entry, hash)| of_entry != hash) {
                 found.push_str("; it was decided by other rules than those of the commit before");
             }
             (BrokenRule::NotAllowed, "what the rules allow".to_owned(), short(&found))

@@ -54,12 +54,12 @@ pub(crate) struct Verification {
 impl Verification {
     /// Returns the faults that no authorized person has corrected since.
     pub(crate) fn open(&self) -> impl Iterator<Item = &HistoryFinding> {
-        self.findings.iter().filter(|own| own.covered.is_none() && own.rule.is_fault())
+        self.findings.iter().filter(|finding| finding.covered.is_none() && finding.rule.is_fault())
     }
 
     /// Returns the judgement for `--json`.
     pub(crate) fn value(&self) -> Value {
-        let tasks: BTreeSet<_> = self.open().filter_map(|own| own.task.as_ref()).collect();
+        let tasks: BTreeSet<_> = self.open().filter_map(|finding| finding.task.as_ref()).collect();
         json!({
             "ok": self.open().next().is_none(),
             "commits": self.commits,
@@ -68,7 +68,7 @@ impl Verification {
             "findings": self.findings,
             "tasks": tasks.into_iter().map(TaskId::as_str).collect::<Vec<_>>(),
             "shallow": self.ends,
-            "ignored": self.history_overrides.iter().map(|own| own.word()).collect::<Vec<_>>(),
+            "ignored": self.history_overrides.iter().map(|kind| kind.word()).collect::<Vec<_>>(),
         })
     }
 }
@@ -248,7 +248,7 @@ pub(crate) fn superseded(
         None => BTreeMap::default(),
     };
     let mut wrong = Vec::new();
-    for (id, own) in changed_tasks(&repository.changed_between(old, new)?) {
+    for (id, files) in changed_tasks(&repository.changed_between(old, new)?) {
         let is_known = |wrong: &HistoryFinding| {
             let is_loss = matches!(
                 wrong.rule,
@@ -266,17 +266,20 @@ pub(crate) fn superseded(
             }
             Ok(longest(all))
         };
-        let (Some(before), Some(after)) = (read(&own.before)?, read(&own.after)?) else { continue };
+        let (Some(before), Some(after)) = (read(&files.before)?, read(&files.after)?) else {
+            continue;
+        };
         let Some((place, lost)) =
-            before.history.iter().enumerate().find(|(_, own)| !has_entry(&after, own))
+            before.history.iter().enumerate().find(|(_, entry)| !has_entry(&after, entry))
         else {
             continue;
         };
         let elsewhere = match decided.remove(&id) {
-            Some(own) => read(&own.after)?,
+            Some(files) => read(&files.after)?,
             None => None,
         };
-        if elsewhere.is_some_and(|main| main.history.get(place).is_some_and(|own| own != lost)) {
+        if elsewhere.is_some_and(|main| main.history.get(place).is_some_and(|entry| entry != lost))
+        {
             continue;
         }
         let found = match after.history.get(place) {
@@ -302,8 +305,8 @@ pub(crate) fn superseded(
 
 /// Returns whether a task has an entry, or one of the same completion that was decided again.
 fn has_entry(task: &Task, entry: &Visit) -> bool {
-    let is_same = |own: &Visit| {
-        own == entry || entry.completion.is_some() && own.completion == entry.completion
+    let is_same = |other: &Visit| {
+        other == entry || entry.completion.is_some() && other.completion == entry.completion
     };
     task.history.iter().any(is_same)
 }

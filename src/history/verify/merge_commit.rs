@@ -44,15 +44,15 @@ pub(crate) fn judge_merge(
     let mut all: BTreeMap<TaskId, Vec<(CommitId, ChangedTask)>> = BTreeMap::new();
     let repository = &reader.workspace.repository;
     for parent in entry.parents.iter().filter(|parent| repository.has_commit(**parent)) {
-        for (id, own) in changed_tasks(&repository.changed_between(*parent, entry.id)?) {
-            all.entry(id).or_default().push((*parent, own));
+        for (id, files) in changed_tasks(&repository.changed_between(*parent, entry.id)?) {
+            all.entry(id).or_default().push((*parent, files));
         }
     }
     for (id, sides) in &mut all {
-        if sides.iter().all(|(_, own)| own.after.is_empty()) {
-            let left = reader.files.of(repository, entry.id, id)?;
-            for (_, own) in sides {
-                own.add_unchanged(left);
+        if sides.iter().all(|(_, files)| files.after.is_empty()) {
+            let left = reader.files.of_task(repository, entry.id, id)?;
+            for (_, files) in sides {
+                files.add_unchanged(left);
             }
         }
     }
@@ -62,15 +62,15 @@ pub(crate) fn judge_merge(
         judged.changes += 1;
         let rules = &*reader.rules(entry)?;
         let mut had = Vec::new();
-        for (side, own) in sides {
-            let before = longest(reader.read_all(rules, entry, id, &own.before)?);
+        for (side, files) in sides {
+            let before = longest(reader.read_all(rules, entry, id, &files.before)?);
             had.extend(before.filter(|task| !is_new(task)).map(|task| (*side, task)));
         }
         let first = had.first().map(|(side, _)| side.to_string()[..7].to_owned());
         let mut lost = |rule, expected, found: &str| {
             judged.findings.push(HistoryFinding::new(entry, Some(id), rule, expected, found));
         };
-        let Some((_, new)) = sides.iter().find_map(|(_, own)| own.after.first()) else {
+        let Some((_, new)) = sides.iter().find_map(|(_, files)| files.after.first()) else {
             if let Some(side) = first {
                 let expected = format!("the task, as commit {side} has it");
                 lost(BrokenRule::LostInMerge, expected, "none");
@@ -90,9 +90,9 @@ pub(crate) fn judge_merge(
         judged.findings.extend(task.said_by_hand(&reader.workspace.repository, *new)?);
         judged.findings.extend(task.judge_state(reader, &remerge)?);
         let had = |parent: CommitId, visit: &Visit| {
-            let own = task.had.iter().find(|(side, _)| *side == parent);
-            match own {
-                Some((_, own)) => own.history.contains(visit),
+            let known = task.had.iter().find(|(side, _)| *side == parent);
+            match known {
+                Some((_, known)) => known.history.contains(visit),
                 None => task.sides.iter().all(|(side, _)| *side != parent),
             }
         };
@@ -190,7 +190,8 @@ impl MergedTask<'_> {
         let brought =
             signatures::with_newer_keys(workspace, remerge, *first, self.rules, judged_by)?;
         let by_keys = signatures::judge_entries(None, judged, self.id, &self.after, brought);
-        findings.extend(by_keys.into_iter().filter(|own| own.rule != BrokenRule::BadSignature));
+        findings
+            .extend(by_keys.into_iter().filter(|finding| finding.rule != BrokenRule::BadSignature));
         Ok(findings)
     }
 
@@ -203,7 +204,7 @@ impl MergedTask<'_> {
         if !is_new(&self.after) || !self.had.is_empty() || !self.differs_from_all() {
             return Ok(None);
         }
-        let before = self.sides.iter().flat_map(|(_, own)| &own.before);
+        let before = self.sides.iter().flat_map(|(_, files)| &files.before);
         let found = said_by_hand(repository, self.rules, self.id, before, new)?;
         let expected = "a task that the engine finished, with its entries".to_owned();
         Ok(found.map(|found| self.finding(BrokenRule::SaidByHand, expected, found)))
@@ -236,9 +237,9 @@ impl MergedTask<'_> {
         };
         let trailers = trailers::parse(&self.entry.message);
         let superseded = merged.superseded.iter().filter_map(superseded_trailer);
-        let unlisted = superseded.filter(|own| !trailers.contains(own)).map(|own| {
+        let unlisted = superseded.filter(|trailer| !trailers.contains(trailer)).map(|trailer| {
             let found = "no trailer that says so".to_owned();
-            self.finding(BrokenRule::Untold, short(&own.to_string()), found)
+            self.finding(BrokenRule::Untold, short(&trailer.to_string()), found)
         });
         Ok(unlisted.collect())
     }
@@ -286,9 +287,9 @@ fn judge_trailers(
         let found = short(&format!("`{found}`"));
         HistoryFinding::new(entry, None, BrokenRule::WrongTrailer, expected, found)
     };
-    let own = trailers.iter().filter(|trailer| OWN_TRAILERS.contains(&trailer.key()));
+    let of_steps = trailers.iter().filter(|trailer| OWN_TRAILERS.contains(&trailer.key()));
     let mut all: Vec<HistoryFinding> =
-        own.map(|trailer| wrong("a merge, which does no step itself", trailer)).collect();
+        of_steps.map(|trailer| wrong("a merge, which does no step itself", trailer)).collect();
     let mut superseded = trailers.iter().filter(|trailer| trailer.key() == SUPERSEDED).peekable();
     if superseded.peek().is_none() || remerge.is_cut_off {
         return Ok(all);
@@ -323,8 +324,8 @@ fn judge_rules(
                 continue;
             }
             lines.add(file.before.map(|id| repository.read_blob(id)).transpose()?);
-            let own = files.entry(file.path).or_insert((0, file.after));
-            own.0 += 1;
+            let merged = files.entry(file.path).or_insert((0, file.after));
+            merged.0 += 1;
         }
     }
     let mut wrong = Vec::new();

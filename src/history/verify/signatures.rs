@@ -111,11 +111,11 @@ fn by_rules(rules: &Rules, task: &Task, place: usize) -> Option<RuleBreach> {
 /// Returns the finding about a valid signature of an entry that other rules decided: it does not confirm an entry under these rules.
 fn by_other_rules(rules: &Rules, task: &Task, place: usize) -> Option<RuleBreach> {
     let visit = task.history.get(place).filter(|visit| visit.signature.is_some())?;
-    let (hash, own) =
+    let (hash, of_entry) =
         (rules.hash(&task.routing.workflow)?, visit.workflow.as_deref().unwrap_or("none"));
     let expected = format!("a signature under the rules of the commit before, `{hash}`");
-    let found = format!("one under the rules `{own}`");
-    (own != hash).then(|| (BrokenRule::BadSignature, short(&expected), short(&found)))
+    let found = format!("one under the rules `{of_entry}`");
+    (of_entry != hash).then(|| (BrokenRule::BadSignature, short(&expected), short(&found)))
 }
 
 fn by_anchor(anchor: &TrustedKeys, rules: &Rules, task: &Task, place: usize) -> Option<RuleBreach> {
@@ -160,11 +160,11 @@ pub(crate) fn evidence(workspace: &Workspace, ticket: &Ticket) -> Result<Evidenc
         .filter(|place| task.history[*place].signature.is_some())
         .filter_map(|place| Some((place, entry_ticket(&task, place)?)))
         .collect();
-    let is_named = |own: &Ticket| {
-        own.visit == ticket.visit && (ticket.branch.is_none() || own.branch == ticket.branch)
+    let is_named = |other: &Ticket| {
+        other.visit == ticket.visit && (ticket.branch.is_none() || other.branch == ticket.branch)
     };
     let none = || not_signed(ticket, &signed);
-    let (place, own) = signed.iter().rfind(|(_, own)| is_named(own)).ok_or_else(none)?;
+    let (place, found) = signed.iter().rfind(|(_, found)| is_named(found)).ok_or_else(none)?;
     let visit = &task.history[*place];
     let (Some(agent), Some(stamp), Some(signature)) =
         (&visit.agent, &visit.completion, &visit.signature)
@@ -185,7 +185,7 @@ pub(crate) fn evidence(workspace: &Workspace, ticket: &Ticket) -> Result<Evidenc
         .iter()
         .map(|key| allowed_signers::line(agent.as_str(), NAMESPACE, key) + "\n");
     Ok(Evidence {
-        ticket: own.clone(),
+        ticket: found.clone(),
         agent: agent.clone(),
         commit: made.map(|(commit, _)| commit),
         text,
@@ -223,7 +223,8 @@ fn not_signed(ticket: &Ticket, signed: &[(usize, Ticket)]) -> ProjectError {
     let fix = match signed {
         [] => format!("nothing in the history of `{}` is signed", ticket.task),
         signed => {
-            let tickets: Vec<String> = signed.iter().map(|(_, own)| format!("`{own}`")).collect();
+            let tickets: Vec<String> =
+                signed.iter().map(|(_, ticket)| format!("`{ticket}`")).collect();
             format!("what is signed: {}", tickets.join(", "))
         }
     };

@@ -89,7 +89,7 @@ fn write_all(
     go_on: &dyn Fn() -> bool,
 ) -> Result<Remaining, ProjectError> {
     while go_on() {
-        let StreamState::Known(record, strays) = settle(stream, writer)? else {
+        let StreamState::Known(record, strays) = recover(stream, writer)? else {
             return rebuild_all(workspace, stream, writer, go_on);
         };
         match step(workspace, stream, writer, record, &strays)? {
@@ -123,7 +123,7 @@ fn is_up_to_date(workspace: &Workspace, stream: &EventStream) -> Result<bool, Pr
 }
 
 /// Returns the state of the stream. Removes lines that a killed writer left unrecorded, because they are written again.
-fn settle(
+fn recover(
     stream: &EventStream,
     writer: &StreamWriter,
 ) -> Result<StreamState<StreamProgress>, ProjectError> {
@@ -133,7 +133,7 @@ fn settle(
             event.commit().is_some() || event.id().is_some_and(|id| left.contains(&id))
         })
     };
-    Ok(writer.settle(&again)?)
+    Ok(writer.recover(&again)?)
 }
 
 /// The outcome of a step.

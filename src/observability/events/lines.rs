@@ -88,7 +88,7 @@ pub(crate) fn commit_lines(
     unreported: &UnreportedCommits,
     commit: CommitId,
 ) -> Result<CommitLines, ProjectError> {
-    let derived = deriver.of(unreported, commit, 0)?;
+    let derived = deriver.events(unreported, commit, 0)?;
     let id = commit.to_string();
     let mut lines = Vec::new();
     for happened in &derived.happened {

@@ -67,7 +67,7 @@ fn seconds(count: u64) -> f64 {
 }
 
 /// Counts tasks. Every gate of the rules in force has counts, even if they are zero.
-pub(crate) fn of<'h>(
+pub(crate) fn count_tasks<'h>(
     known: &'h [KnownSeries],
     headers: impl IntoIterator<Item = &'h TaskSummary>,
 ) -> Counts<'h> {
@@ -126,10 +126,10 @@ impl<'h> Counts<'h> {
             *self.skips.entry([workflow, gate, skip_reason(visit)]).or_default() += 1;
         }
         let Some((join, to)) = visit.join.as_ref().zip(visit.to.as_deref()) else { return };
-        let said = if join.failed { "needs_review" } else { "complete" };
-        duration_histogram(&mut self.durations, [workflow, &join.fork, said])
+        let outcome = if join.failed { "needs_review" } else { "complete" };
+        duration_histogram(&mut self.durations, [workflow, &join.fork, outcome])
             .observe(seconds(visit.seconds));
-        *self.transitions.entry([workflow, &join.fork, to, said]).or_default() += 1;
+        *self.transitions.entry([workflow, &join.fork, to, outcome]).or_default() += 1;
     }
 
     fn add_series(&mut self, known: &'h KnownSeries) {
@@ -171,11 +171,11 @@ impl<'h> Counts<'h> {
         self.note_age([workflow, gate], header.entered());
         let late = header.task.gate.as_ref().is_some_and(|open| open.overdue.is_some());
         *self.timeouts.entry([workflow, gate]).or_default() += u64::from(late);
-        for own in &header.open_branches {
-            let branch = self.branch(workflow, gate, own.id.as_str());
+        for open in &header.open_branches {
+            let branch = self.branch(workflow, gate, open.id.as_str());
             if let Some(branch) = branch {
                 self.note_age([workflow, branch], header.entered());
-                let late = u64::from(own.overdue.is_some());
+                let late = u64::from(open.overdue.is_some());
                 *self.timeouts.entry([workflow, branch]).or_default() += late;
             }
         }
@@ -187,9 +187,9 @@ impl<'h> Counts<'h> {
         {
             *self.no_agents.entry([workflow, gate, role.as_str()]).or_default() += 1;
         }
-        for own in header.branches_without_agents() {
-            if let Some(branch) = self.branch(workflow, gate, own.id.as_str()) {
-                *self.no_agents.entry([workflow, branch, own.role.as_str()]).or_default() += 1;
+        for open in header.branches_without_agents() {
+            if let Some(branch) = self.branch(workflow, gate, open.id.as_str()) {
+                *self.no_agents.entry([workflow, branch, open.role.as_str()]).or_default() += 1;
             }
         }
     }
@@ -197,7 +197,7 @@ impl<'h> Counts<'h> {
     /// Returns the branch's name in the counts; `None` if the rules no longer have it.
     fn branch(&self, workflow: &str, fork: &str, branch: &str) -> Option<&'h str> {
         let mut known =
-            self.oldest.keys().filter(|[own, _]| *own == workflow).map(|[_, gate]| *gate);
+            self.oldest.keys().filter(|[known, _]| *known == workflow).map(|[_, gate]| *gate);
         known.find(|gate| gate.split_once('/') == Some((fork, branch)))
     }
 
@@ -231,8 +231,9 @@ fn skip_reason(visit: &EndedVisit) -> &'static str {
         .join
         .as_ref()
         .map(|join| if join.failed { Outcome::NeedsReview } else { Outcome::Complete });
-    let said = joined.as_ref().map_or(visit.ended.as_str(), Outcome::as_str);
-    let goes_on = [Outcome::Complete, Outcome::Skip].iter().any(|outcome| outcome.as_str() == said);
+    let ending = joined.as_ref().map_or(visit.ended.as_str(), Outcome::as_str);
+    let goes_on =
+        [Outcome::Complete, Outcome::Skip].iter().any(|outcome| outcome.as_str() == ending);
     if goes_on && visit.retry.is_none() { CONDITION } else { ROUTE }
 }
 
@@ -329,7 +330,7 @@ fn outcomes(gate: &Gate) -> Vec<String> {
         GateKind::Condition => gate.exits.decisions().cloned().collect(),
         GateKind::Fork(_) => joined
             .into_iter()
-            .filter(|said| *said == Outcome::Complete || gate.can_reject())
+            .filter(|outcome| *outcome == Outcome::Complete || gate.can_reject())
             .collect(),
     };
     outcomes.iter().map(ToString::to_string).collect()

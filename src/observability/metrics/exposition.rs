@@ -122,8 +122,8 @@ fn classes(text: &mut String, name: &str, labels: &Labels, histogram: &Histogram
 }
 
 fn sample(text: &mut String, name: &str, labels: &Labels, bound: Option<&str>, value: &str) {
-    let own = labels.iter().map(|(name, value)| (*name, value.as_str()));
-    let all = own.chain(bound.map(|bound| ("le", bound)));
+    let labels = labels.iter().map(|(name, value)| (*name, value.as_str()));
+    let all = labels.chain(bound.map(|bound| ("le", bound)));
     let all: Vec<String> =
         all.map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
     let labels = if all.is_empty() { String::new() } else { format!("{{{}}}", all.join(",")) };
@@ -141,20 +141,24 @@ pub(crate) fn value<'f>(families: impl IntoIterator<Item = &'f Family>) -> Value
 }
 
 fn of_family(family: &Family) -> Value {
-    let labels =
-        |own: &Labels| own.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
-    let value =
-        |own: &Labels, value: Value| json!({"labels": Value::Object(labels(own)), "value": value});
+    let labels = |labels: &Labels| {
+        labels.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect()
+    };
+    let value = |sample: &Labels, value: Value| json!({"labels": Value::Object(labels(sample)), "value": value});
     let samples: Vec<Value> = match &family.samples {
-        Samples::Counter(all) => all.iter().map(|(own, count)| value(own, json!(count))).collect(),
-        Samples::Gauge(all) => all.iter().map(|(own, level)| value(own, json!(level))).collect(),
+        Samples::Counter(all) => {
+            all.iter().map(|(sample, count)| value(sample, json!(count))).collect()
+        }
+        Samples::Gauge(all) => {
+            all.iter().map(|(sample, level)| value(sample, json!(level))).collect()
+        }
         Samples::Histogram(all) => all
             .iter()
-            .map(|(own, sizes)| {
+            .map(|(sample, sizes)| {
                 let classes =
                     sizes.classes().map(|(bound, count)| json!({"le": bound, "count": count}));
                 json!({
-                    "labels": Value::Object(labels(own)),
+                    "labels": Value::Object(labels(sample)),
                     "buckets": classes.collect::<Vec<_>>(),
                     "sum": sizes.sum(),
                     "count": sizes.count(),

@@ -22,7 +22,7 @@ fn family(name: &'static str, help: &'static str, samples: Samples) -> Family {
 }
 
 /// Returns the families of all counts.
-pub(crate) fn of(project: &str, counts: &Counts<'_>) -> Vec<Family> {
+pub(crate) fn task_families(project: &str, counts: &Counts<'_>) -> Vec<Family> {
     let skewed = Samples::Counter(vec![(labels(project, [], &[]), counts.skewed)]);
     vec![
         family(
@@ -119,7 +119,8 @@ fn samples<const N: usize, T, S>(
     counted: &By<'_, N, T>,
     value: impl Fn(&T) -> S,
 ) -> Vec<(Labels, S)> {
-    let sample = |(values, own): (&[&str; N], &T)| (labels(project, names, values), value(own));
+    let sample =
+        |(values, counted): (&[&str; N], &T)| (labels(project, names, values), value(counted));
     counted.iter().map(sample).collect()
 }
 
@@ -148,8 +149,8 @@ fn histograms<const N: usize>(
 }
 
 fn labels<const N: usize>(project: &str, names: [&'static str; N], values: &[&str; N]) -> Labels {
-    let own = names.into_iter().zip(values).map(|(name, value)| (name, (*value).to_owned()));
-    std::iter::once(("project", project.to_owned())).chain(own).collect()
+    let of_values = names.into_iter().zip(values).map(|(name, value)| (name, (*value).to_owned()));
+    std::iter::once(("project", project.to_owned())).chain(of_values).collect()
 }
 
 #[expect(clippy::cast_precision_loss, reason = "tasks and seconds are far below 2^52")]
@@ -192,19 +193,19 @@ pub(crate) fn of_events(
     known: &[KnownSeries],
     counts: &[EventCount],
 ) -> Vec<Family> {
-    let of_kind = |kind: EventKind| counts.iter().filter(move |own| own.kind == kind);
+    let of_kind = |kind: EventKind| counts.iter().filter(move |count| count.kind == kind);
     let mut families = Vec::new();
     for (kind, name, help) in BY_GATE {
         let mut counted: By<'_, 2, u64> = BTreeMap::new();
         for place in known {
             counted.insert([&place.workflow, &place.gate], 0);
         }
-        for own in of_kind(kind) {
-            *counted.entry(place(own)).or_default() += own.count;
+        for count in of_kind(kind) {
+            *counted.entry(place(count)).or_default() += count.count;
         }
         families.push(family(name, help, counters(project, ["workflow", "gate"], &counted)));
     }
-    let invalid = of_kind(EventKind::WorkflowConfigInvalid).map(|own| own.count).sum();
+    let invalid = of_kind(EventKind::WorkflowConfigInvalid).map(|count| count.count).sum();
     families.push(config_invalid(project, &BTreeMap::from([([], invalid)])));
     families
 }
@@ -214,8 +215,8 @@ fn config_invalid(project: &str, invalid: &By<'_, 0, u64>) -> Family {
     family("aof_workflow_config_invalid", help, counters(project, [], invalid))
 }
 
-fn place(own: &EventCount) -> [&str; 2] {
-    [own.workflow.as_deref().unwrap_or_default(), own.gate.as_deref().unwrap_or_default()]
+fn place(count: &EventCount) -> [&str; 2] {
+    [count.workflow.as_deref().unwrap_or_default(), count.gate.as_deref().unwrap_or_default()]
 }
 
 const INBOX_PENDING: &str = "Completion files that were dropped and are not processed yet.";
@@ -248,9 +249,9 @@ pub(crate) fn numbers(workspace: &Workspace, in_force: &InForce) -> Result<Numbe
     let committed = committed_versions(workspace, in_force, &listing)?;
     let known = known_series(&in_force.rules);
     let tasks = listing.tasks.iter().map(|(header, _)| &**header).chain(&committed);
-    let counts = count::of(&known, tasks);
+    let counts = count::count_tasks(&known, tasks);
     let project = in_force.project_name(workspace);
-    let mut families = of(&project, &counts);
+    let mut families = task_families(&project, &counts);
     let untold = match event_counts(workspace) {
         Ok(events) => {
             families.extend(of_events(&project, &known, &events));

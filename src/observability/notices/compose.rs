@@ -257,9 +257,9 @@ fn messages(
     let mut messages: BTreeMap<ChannelKey, Vec<OutboxMessage>> = BTreeMap::new();
     let mut deriver = EventDeriver::new(workspace);
     for (number, commit) in unreported.commits.iter().enumerate() {
-        let reported = deriver.of(unreported, *commit, before + number)?;
-        for (key, own) in compose(workspace, rules, &reported.happened) {
-            messages.entry(key).or_default().extend(own);
+        let reported = deriver.events(unreported, *commit, before + number)?;
+        for (key, composed) in compose(workspace, rules, &reported.happened) {
+            messages.entry(key).or_default().extend(composed);
         }
     }
     Ok(messages)

@@ -186,7 +186,7 @@ impl ChannelTurn<'_> {
         let trouble = |why: &str| Some(format!("`{channel}`: {why}"));
         match outcome {
             Ok(()) => {
-                self.outbox.settle(&receiver.key, &waiting)?;
+                self.outbox.remove_delivered(&receiver.key, &waiting)?;
                 self.outbox.set_rest(&receiver.key, None)?;
                 self.round.delivered += 1;
                 info!(channel = channel.to_string(), id = waiting.id, "delivered a notice");

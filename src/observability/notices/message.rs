@@ -31,8 +31,8 @@ pub(crate) enum Failure {
 }
 
 /// Returns the text in one line, without control characters.
-pub(crate) fn in_one_line(said: &[u8]) -> String {
-    let text = String::from_utf8_lossy(said);
+pub(crate) fn in_one_line(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ").chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }

@@ -70,7 +70,7 @@ impl<'a> Agents<'a> {
                 .or_default()
                 .push(stay.seconds);
             count.sent_back.count(sent_back);
-            count.rejects.count(verdicts(stay).next().is_some_and(|own| own.rejects));
+            count.rejects.count(verdicts(stay).next().is_some_and(|verdict| verdict.rejects));
         }
     }
 
@@ -78,7 +78,9 @@ impl<'a> Agents<'a> {
     pub(crate) fn close(self, gates: &[GateStats]) -> Vec<AgentStats> {
         let medians: HashMap<(&str, &str), u64> = gates
             .iter()
-            .filter_map(|own| Some(((own.workflow.as_str(), own.gate.as_str()), own.spread?.p50)))
+            .filter_map(|stats| {
+                Some(((stats.workflow.as_str(), stats.gate.as_str()), stats.spread?.p50))
+            })
             .collect();
         let mut rows: Vec<AgentStats> = self
             .counts

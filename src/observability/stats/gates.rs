@@ -415,8 +415,8 @@ mod tests {
     #[test]
     fn the_next_item_and_the_next_round_are_no_other_pass() {
         let item = |gate, to, item| EndedVisit { item: Some(item), ..passed(gate, to) };
-        let of_item = |story: Story, own| {
-            story.then(item("work", "check", own)).then(item("check", "work", own))
+        let of_item = |story: Story, item_number| {
+            story.then(item("work", "check", item_number)).then(item("check", "work", item_number))
         };
         let story = of_item(of_item(Story::new("a"), 0), 1);
         assert_eq!(passes(&story.task()), 1);

@@ -185,14 +185,14 @@ pub(crate) struct Verdict<'a> {
 
 /// Returns the verdicts of a visit: for its own gate or branch, and, if it closed a fork, for the fork.
 pub(crate) fn verdicts(stay: &EndedVisit) -> impl Iterator<Item = Verdict<'_>> {
-    let own = is_settled(stay).then(|| Verdict {
+    let of_station = is_settled(stay).then(|| Verdict {
         station: &stay.gate,
         // The visit that closes a fork takes the fork's route, which is not a verdict on the branch.
         rejects: stay.rejected || (stay.retry.is_some() && !is_of_branch(stay)),
     });
     let joined =
         stay.join.as_ref().map(|join| Verdict { station: &join.fork, rejects: join.failed });
-    own.into_iter().chain(joined)
+    of_station.into_iter().chain(joined)
 }
 
 /// Returns the verdict for a whole gate, if the visit has one: the branches of a fork have it together.
@@ -298,26 +298,26 @@ mod verdict_tests {
     use crate::observability::stats::report::tests::{passed, sent_back};
     use crate::tasks::headers::summary::JoinedFork;
 
-    fn said(stay: &EndedVisit) -> Vec<(&str, bool)> {
+    fn verdicts_of(stay: &EndedVisit) -> Vec<(&str, bool)> {
         verdicts(stay).map(|verdict| (verdict.station, verdict.rejects)).collect()
     }
 
     #[test]
     fn verdicts_are_counted() {
-        assert_eq!(said(&passed("work", "review")), [("work", false)]);
-        assert_eq!(said(&sent_back("review", "work")), [("review", true)]);
+        assert_eq!(verdicts_of(&passed("work", "review")), [("work", false)]);
+        assert_eq!(verdicts_of(&sent_back("review", "work")), [("review", true)]);
         for undecided in ["blocked", "failed"] {
             let mut stay = passed("work", "work");
             stay.ended = undecided.into();
-            assert_eq!(said(&stay), [], "{undecided}");
+            assert_eq!(verdicts_of(&stay), [], "{undecided}");
         }
         let mut late = passed("work", "work");
         (late.ended, late.completed) = ("timeout".into(), false);
-        assert_eq!(said(&late), []);
+        assert_eq!(verdicts_of(&late), []);
         let mut decision = passed("review", "work");
         (decision.ended, decision.retry) = ("needs_fixes".into(), Some(1));
         assert_eq!(
-            said(&decision),
+            verdicts_of(&decision),
             [("review", true)],
             "a gate's own word that leads back is a rejection, too"
         );
@@ -326,11 +326,11 @@ mod verdict_tests {
     #[test]
     fn a_fork_speaks_when_it_is_closed() {
         let mut stay = passed("checks/security", "");
-        assert_eq!(said(&stay), [("checks/security", false)]);
+        assert_eq!(verdicts_of(&stay), [("checks/security", false)]);
         assert_eq!(gate_verdict(&stay), None);
         stay.join = Some(Box::new(JoinedFork { fork: "checks".into(), failed: true }));
         stay.retry = Some(1);
-        assert_eq!(said(&stay), [("checks/security", false), ("checks", true)]);
+        assert_eq!(verdicts_of(&stay), [("checks/security", false), ("checks", true)]);
         assert_eq!(gate_verdict(&stay), Some(Verdict { station: "checks", rejects: true }));
     }
 }

@@ -266,7 +266,7 @@ fn queried_workflows<'r>(
         .project
         .workflows
         .iter()
-        .filter(move |own| wanted.as_ref().is_none_or(|name| own.name == *name))
+        .filter(move |workflow| wanted.as_ref().is_none_or(|name| workflow.name == *name))
 }
 
 /// Returns the earliest time when one of the tasks was created, or arrived at its first gate.

@@ -17,7 +17,7 @@ fn text(home: &TempDir) -> String {
 }
 
 fn settled(writer: &StreamWriter) -> Option<(u64, Vec<String>)> {
-    match writer.settle::<u32>(&|line| line.starts_with("again")).unwrap() {
+    match writer.recover::<u32>(&|line| line.starts_with("again")).unwrap() {
         StreamState::Known(record, strays) => Some((record.end.size, strays)),
         StreamState::Lost | StreamState::Missing => None,
     }

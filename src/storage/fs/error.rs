@@ -326,10 +326,10 @@ mod tests {
 
     #[test]
     fn a_wait_is_told_as_long_as_it_was() {
-        for (milliseconds, said) in
+        for (milliseconds, text) in
             [(0, "0 s"), (1_004, "1 s"), (949, "0.9 s"), (250, "0.3 s"), (10_020, "10 s")]
         {
-            assert_eq!(seconds(Duration::from_millis(milliseconds)), said);
+            assert_eq!(seconds(Duration::from_millis(milliseconds)), text);
         }
     }
 }

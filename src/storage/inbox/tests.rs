@@ -166,8 +166,8 @@ fn a_taken_file_keeps_its_id_over_a_crash() {
     assert_eq!((taken.name.as_str(), taken.is_taken()), ("done.yaml", true));
     let open = inbox.open(&taken).unwrap().unwrap();
     assert_eq!(open.bytes, b"task: AOF-abc");
-    inbox.settle(&taken, &open).unwrap();
-    inbox.settle(&taken, &open).unwrap();
+    inbox.remove_counted(&taken, &open).unwrap();
+    inbox.remove_counted(&taken, &open).unwrap();
     assert_eq!(inbox.taken().unwrap(), []);
     assert!(inbox.open(&taken).unwrap().is_none());
 }
@@ -200,7 +200,7 @@ fn another_file_in_its_place_is_not_settled() {
     let place = paths.taken().join(&taken.file);
     fs::write(paths.taken().join("other"), b"two").unwrap();
     fs::rename(paths.taken().join("other"), &place).unwrap();
-    assert!(matches!(inbox.settle(&taken, &open), Err(StoreError::Changed { .. })));
+    assert!(matches!(inbox.remove_counted(&taken, &open), Err(StoreError::Changed { .. })));
     assert_eq!(fs::read(&place).unwrap(), b"two");
 }
 

@@ -64,16 +64,16 @@ fn a_waiter_is_told_once_who_holds_it_and_gets_it_when_that_process_is_killed() 
     );
     assert!(fault.hint().unwrap().to_string().contains("nothing was written"));
 
-    let mut told = Vec::new();
+    let mut holders = Vec::new();
     let lock =
         WriterLock::acquire(&paths, &holder("aof sweep"), Duration::from_secs(30), &mut |other| {
-            told.push(other.cloned());
+            holders.push(other.cloned());
             child.kill().unwrap();
         });
     child.wait().unwrap();
     drop(lock.unwrap());
-    assert_eq!(told.len(), 1);
-    assert_eq!(told[0].as_ref().map(|other| other.pid), Some(child.id()));
+    assert_eq!(holders.len(), 1);
+    assert_eq!(holders[0].as_ref().map(|other| other.pid), Some(child.id()));
 }
 
 #[test]

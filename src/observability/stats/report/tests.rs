@@ -96,7 +96,7 @@ fn rules() -> Rules {
     Rules::new(read.project, read.org).unwrap().0
 }
 
-fn of(stories: &[Story], since: Option<i64>, now: i64) -> Stats {
+fn stats_of(stories: &[Story], since: Option<i64>, now: i64) -> Stats {
     let tasks: Vec<TaskSummary> = stories.iter().map(Story::task).collect();
     let question = StatsQuery {
         since: since.map(|seconds| Timestamp::from_second(seconds).unwrap()),
@@ -116,7 +116,7 @@ fn gate<'s>(stats: &'s Stats, name: &str) -> &'s GateStats {
 
 #[test]
 fn of_no_task_nothing_is_said() {
-    let stats = of(&[], None, START);
+    let stats = stats_of(&[], None, START);
     assert_eq!((stats.lead, stats.first_pass.rate(), stats.loops.average()), (None, None, None));
     assert_eq!(
         (stats.throughput(), stats.bottleneck(), stats.trend.direction()),
@@ -136,7 +136,7 @@ fn a_rejection_counts_where_it_is_said_and_for_whose_work() {
     let clean = Story::new("b")
         .lasting(100, passed("work", "review"))
         .lasting(20, passed("review", "$end"));
-    let stats = of(&[story, clean], None, START + 2_000);
+    let stats = stats_of(&[story, clean], None, START + 2_000);
     assert_eq!((stats.tally.completed, stats.tally.active, stats.tally.visits), (2, 0, 6));
     assert_eq!(stats.first_pass, Share { part: 1, whole: 2 });
     assert_eq!(
@@ -178,7 +178,7 @@ fn an_agent_is_measured_by_the_gates_it_works_at() {
         Story::new("c").lasting(3_000, visit("slow", "work")),
         Story::new("d").lasting(10, visit("reviewer", "review")),
     ];
-    let stats = of(&stories, None, START + 5_000);
+    let stats = stats_of(&stories, None, START + 5_000);
     let mut paces: Vec<_> = stats.agents.iter().map(|own| (own.agent.as_str(), own.pace)).collect();
     paces.sort_by_key(|(name, _)| *name);
     assert_eq!(paces, [("quick", Some(0.5)), ("reviewer", Some(1.0)), ("slow", Some(1.25))]);
@@ -192,7 +192,7 @@ fn a_fork_is_counted_once_and_each_branch_for_itself() {
         .lasting(10, passed("work", "checks"))
         .lasting(30, EndedVisit { rejected: true, ..passed("checks/a", "") })
         .then(closing);
-    let stats = of(&[story], None, START + 100);
+    let stats = stats_of(&[story], None, START + 100);
     assert_eq!(
         stats.rejections,
         Share { part: 1, whole: 1 },
@@ -216,7 +216,7 @@ fn only_what_ended_in_the_time_counts_but_a_visit_is_as_long_as_it_was() {
     let story = Story::new("a")
         .lasting(1_000, passed("work", "review"))
         .lasting(500, sent_back("review", "work"));
-    let stats = of(&[story], Some(START + 900), START + 1_600);
+    let stats = stats_of(&[story], Some(START + 900), START + 1_600);
     let work = gate(&stats, "work");
     assert_eq!(work.spread.map(|spread| spread.p50), Some(1_000));
     assert_eq!(
@@ -225,7 +225,7 @@ fn only_what_ended_in_the_time_counts_but_a_visit_is_as_long_as_it_was() {
         "its end, and the visit that is open"
     );
     assert_eq!((work.standing, work.oldest), (1, Some(100)));
-    let later = of(
+    let later = stats_of(
         &[Story::new("a").lasting(1_000, passed("work", "review"))],
         Some(START + 1_001),
         START + 1_600,
@@ -237,7 +237,7 @@ fn only_what_ended_in_the_time_counts_but_a_visit_is_as_long_as_it_was() {
 #[test]
 fn a_gate_that_is_gone_keeps_its_numbers_behind_those_in_force() {
     let story = Story::new("a").then(passed("old", "work")).then(passed("work", "$end"));
-    let stats = of(&[story], None, START + 500);
+    let stats = stats_of(&[story], None, START + 500);
     let last = stats.gates.last().unwrap();
     assert_eq!((last.gate.as_str(), last.in_force, last.is_idle()), ("old", false, false));
     assert_eq!(stats.gates.iter().filter(|gate| gate.in_force).count(), 6);
@@ -247,7 +247,7 @@ fn a_gate_that_is_gone_keeps_its_numbers_behind_those_in_force() {
 fn a_clock_that_ran_backwards_is_told_and_costs_no_time() {
     let story =
         Story::new("b").then(EndedVisit { seconds: 0, skewed: true, ..passed("work", "$end") });
-    let stats = of(&[story, Story::new("a")], None, START - 5_000);
+    let stats = stats_of(&[story, Story::new("a")], None, START - 5_000);
     assert_eq!(stats.skewed, ["AOF-bbb"]);
     assert_eq!(stats.lead.map(|lead| lead.p50), Some(0));
     assert_eq!(gate(&stats, "work").oldest, Some(0), "now is before it came");
