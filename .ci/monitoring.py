@@ -137,6 +137,10 @@ class Prometheus:
             stdout=self.log, stderr=self.log,
         )
 
+    def ready(self):
+        """Fails until Prometheus has read its disk; before, it answers each query with 503."""
+        urllib.request.urlopen(f"http://127.0.0.1:{self.port}/-/ready").close()
+
     def ask(self, path, **arguments):
         url = f"http://127.0.0.1:{self.port}/api/v1/{path}?{urllib.parse.urlencode(arguments)}"
         with urllib.request.urlopen(url) as answer:
@@ -215,6 +219,7 @@ def main(aof):
         stack.callback(stop, watcher)
         prometheus = Prometheus(home, target)
         stack.callback(stop, prometheus.process)
+        until(prometheus.ready)
         until(lambda: check_start(prometheus))
         project.work()
         tool("promtool", "check", "metrics", input=project.run(aof, "metrics"))

@@ -24,7 +24,8 @@ pub const POINTS: &[&str] = &[
 ];
 
 /// Additional points of a fast-forward: the locks are taken; files have temporary names; a file is in place; all files are in place.
-pub(crate) const BRING_POINTS: &[&str] =
+#[cfg(debug_assertions)]
+const BRING_POINTS: &[&str] =
     &["git.bring-begun", "git.bring-staged", "git.bring-placed", "git.bring-files"];
 
 /// The points of a message, in order: it is written, but the cursor not moved; it is delivered, but not removed.
@@ -40,7 +41,8 @@ pub const EVENT_POINTS: &[&str] =
 
 /// The points of a completion file, in order: its visit is known, but the file not taken; it is taken; its refusal is decided, but
 /// it is not moved; its reason is written, but the file not moved.
-pub(crate) const INBOX_POINTS: &[&str] =
+#[cfg(debug_assertions)]
+const INBOX_POINTS: &[&str] =
     &["inbox.found", "inbox.taken", "inbox.judged", "inbox.reason-written"];
 
 /// Aborts or waits here if the environment asks for it.
