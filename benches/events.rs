@@ -51,13 +51,7 @@ fn report(workspace: &Workspace, size: usize, objects: &str) {
         let begun = Instant::now();
         git(workspace.paths.root(), &["log", "--raw", "--no-renames", "--first-parent"]);
         walks.push(begun.elapsed());
-        create(
-            workspace,
-            &[NewTask { title: "One more".to_owned(), ..NewTask::default() }],
-            None,
-            DryRun::No,
-        )
-        .expect("a task");
+        create(workspace, &[NewTask::titled("One more")], None, DryRun::No).expect("a task");
         let begun = Instant::now();
         catch_up_events(workspace).expect("a stream");
         single.push(begun.elapsed());

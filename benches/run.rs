@@ -85,9 +85,8 @@ fn project(root: &Path, size: usize) -> RunnerSetup {
     let clock = Timestamp::now;
     let workspace = Workspace::at(&root, "aof".to_owned(), clock, Duration::from_secs(10), |_| {})
         .expect("a project");
-    let tasks: Vec<NewTask> = (0..size)
-        .map(|number| NewTask { title: format!("Task {number}"), ..NewTask::default() })
-        .collect();
+    let tasks: Vec<NewTask> =
+        (0..size).map(|number| NewTask::titled(format!("Task {number}"))).collect();
     create(&workspace, &tasks, None, DryRun::No).expect("tasks");
     RunnerSetup {
         checkout: root.clone(),

@@ -91,7 +91,7 @@ fn loading(criterion: &mut Criterion) {
 
 fn routing(criterion: &mut Criterion) {
     let rules = rules(&workflow(50));
-    let new = NewTask { title: "Measure".to_owned(), ..NewTask::default() };
+    let new = NewTask::titled("Measure");
     let task = new_from(
         &new,
         "AOF-abc".parse().expect("it is an id"),

@@ -58,10 +58,10 @@ pub(crate) fn project(root: &Path, size: usize) -> Workspace {
     let workspace = open(root);
     for start in (0..size).step_by(AT_ONCE) {
         let tasks: Vec<NewTask> = (start..size.min(start + AT_ONCE))
-            .map(|number| NewTask {
-                title: format!("Task {number}"),
-                tags: vec!["web".to_owned()],
-                ..NewTask::default()
+            .map(|number| {
+                let mut new = NewTask::titled(format!("Task {number}"));
+                new.fields.tags.push("web".to_owned());
+                new
             })
             .collect();
         let created = create(&workspace, &tasks, None, DryRun::No).expect("tasks");

@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
-use super::fields::{Doors, InputField};
-use crate::domain::{IdFault, Map, listed, nearest};
+use super::fields::{Doors, InputField, link};
+use crate::domain::{IdFault, Link, Map, listed, nearest};
 
 /// The reason why an argument is unknown or invalid.
 #[derive(Debug)]
@@ -87,7 +87,11 @@ impl Arguments {
                         *value = meant;
                         continue;
                     }
-                    let (kind, found) = (field.kind.noun(), describe(value));
+                    let kind = field.kind.noun();
+                    let found = match value {
+                        Value::Array(_) if kind.starts_with("a list") => "other items".to_owned(),
+                        value => describe(value),
+                    };
                     let name = format!("`{}` of `{name}`", field.name);
                     ("invalid_argument", format!("{name} is to be {kind}, not {found}"))
                 }
@@ -113,6 +117,11 @@ impl Arguments {
     pub(crate) fn texts(&self, name: &str) -> Option<Vec<String>> {
         let items = self.map.get(name)?.as_array()?;
         Some(items.iter().filter_map(Value::as_str).map(str::to_owned).collect())
+    }
+
+    pub(crate) fn links(&self, name: &str) -> Vec<Link> {
+        let items = self.map.get(name).and_then(Value::as_array).into_iter().flatten();
+        items.filter_map(link).collect()
     }
 
     pub(crate) fn count(&self, name: &str) -> Option<usize> {

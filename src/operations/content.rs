@@ -3,10 +3,10 @@
 use super::arguments::{ArgumentFault, Arguments};
 use super::fields::{InputField, InputKind};
 use super::operation::{Call, CallFault, Done};
-use crate::domain::{Due, DueFault, Link, TaskPlan, Ticket};
+use crate::domain::{Due, DueFault, PlanChange, PlanRemoval, TaskPlan, Ticket};
 use crate::project::error::ProjectError;
 use crate::tasks::create::{self, NewTask};
-use crate::tasks::edit::{self, Comment, EditedFields};
+use crate::tasks::edit::{self, Comment, TaskEdit};
 
 pub(crate) const DUE: InputField = InputField::optional(
     "due",
@@ -26,24 +26,31 @@ pub(crate) fn create_tasks(call: &Call<'_>, new: &[NewTask]) -> Result<Done, Pro
 
 /// Decodes a new task.
 pub(crate) fn new_task(given: &Arguments) -> Result<NewTask, ArgumentFault> {
-    let links = given.texts("links").unwrap_or_default();
     Ok(NewTask {
-        title: given.text("title").unwrap_or_default(),
-        description: given.text("description"),
+        fields: plan_change(given)?,
         body: given.text("body").unwrap_or_default(),
+        input: given.object("context"),
+        workflow: given.parsed("workflow")?,
+        is_told: false,
+    })
+}
+
+/// Decodes the fields that people own.
+fn plan_change(given: &Arguments) -> Result<PlanChange, ArgumentFault> {
+    Ok(PlanChange {
+        title: given.text("title"),
+        description: given.text("description"),
         plan: TaskPlan {
             priority: given.text("priority"),
             due: due(given)?,
             milestone: given.text("milestone"),
-            links: links.into_iter().map(|url| Link { title: None, url }).collect(),
+            links: given.links("links"),
         },
         tags: given.texts("tags").unwrap_or_default(),
         metadata: given.object("metadata"),
-        input: given.object("context"),
-        workflow: given.parsed("workflow")?,
         depends_on: given.ids("dependsOn")?,
         parent: given.id("parent")?,
-        is_told: false,
+        removal: PlanRemoval::default(),
     })
 }
 
@@ -55,22 +62,21 @@ fn due(given: &Arguments) -> Result<Option<Due>, ArgumentFault> {
 }
 
 pub(super) fn edit(call: &Call<'_>, ticket: &Ticket) -> Result<Done, CallFault> {
-    let fields = EditedFields {
-        title: call.given.text("title"),
+    let edit = TaskEdit {
+        change: plan_change(call.given)?,
         body: call.given.text("body"),
         body_was: call.given.text("bodyWas"),
-        ..EditedFields::default()
     };
-    Ok(edit_fields(call, ticket, &fields)?)
+    Ok(edit_fields(call, ticket, &edit)?)
 }
 
 /// Changes the given fields of a task.
 pub(crate) fn edit_fields(
     call: &Call<'_>,
     ticket: &Ticket,
-    fields: &EditedFields,
+    edit: &TaskEdit,
 ) -> Result<Done, ProjectError> {
-    let changed = edit::edit_fields(call.workspace, &ticket.task, call.by, fields, call.dry_run)?;
+    let changed = edit::edit_fields(call.workspace, &ticket.task, call.by, edit, call.dry_run)?;
     let done = if changed.settled { "nothing to change" } else { "edited" };
     Ok(Done::one(done, changed))
 }

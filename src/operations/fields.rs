@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::domain::listed;
+use crate::domain::{Link, listed};
 use crate::files::json;
 
 /// A set of doors.
@@ -55,6 +55,8 @@ pub(crate) struct InputField {
 pub(crate) enum InputKind {
     Text,
     Texts,
+    /// A list of texts; an object with `title` and `url` counts as well.
+    Links,
     Count,
     Flag,
     Word(&'static [&'static str]),
@@ -89,7 +91,7 @@ impl InputKind {
     pub(crate) fn schema(self) -> Value {
         match self {
             Self::Text => json!({"type": "string"}),
-            Self::Texts => json!({"type": "array", "items": {"type": "string"}}),
+            Self::Texts | Self::Links => json!({"type": "array", "items": {"type": "string"}}),
             Self::Count => json!({"type": "integer", "minimum": 0}),
             Self::Flag => json!({"type": "boolean"}),
             Self::Word(words) => json!({"type": "string", "enum": words}),
@@ -111,6 +113,9 @@ impl InputKind {
             (Self::Texts, Value::Array(items)) => {
                 items.iter().map(|item| Self::Text.read(item)).collect()
             }
+            (Self::Links, Value::Array(items)) => {
+                items.iter().all(|item| link(item).is_some()).then(|| value.clone())
+            }
             (Self::Word(words), Value::String(word)) if words.contains(&word.as_str()) => {
                 Some(value.clone())
             }
@@ -125,7 +130,10 @@ impl InputKind {
             (Self::Flag, Value::String(text)) => {
                 text.trim().to_lowercase().parse().ok().map(Value::Bool)
             }
-            (Self::Texts | Self::Count | Self::Object | Self::Word(_), Value::String(text)) => {
+            (
+                Self::Texts | Self::Links | Self::Count | Self::Object | Self::Word(_),
+                Value::String(text),
+            ) => {
                 let inner = json::parse(text).ok()?.to_value();
                 let is_text = inner.is_string() && !matches!(self, Self::Word(_));
                 if is_text || inner == *value { None } else { self.read(&inner) }
@@ -149,6 +157,7 @@ impl InputKind {
         match self {
             Self::Text => "a text".to_owned(),
             Self::Texts => "a list of texts".to_owned(),
+            Self::Links => "a list of URLs, or of objects with `title` and `url`".to_owned(),
             Self::Count => "a whole number, not less than 0".to_owned(),
             Self::Flag => "true or false".to_owned(),
             Self::Word(words) => format!("one of {}", listed(words)),
@@ -160,12 +169,22 @@ impl InputKind {
     pub(crate) fn holds(self, value: &Value) -> bool {
         match self {
             Self::Text => value.is_string(),
-            Self::Texts => value.as_array().is_some_and(|items| items.iter().all(Value::is_string)),
+            Self::Texts | Self::Links => {
+                value.as_array().is_some_and(|items| items.iter().all(Value::is_string))
+            }
             Self::Count => value.is_u64(),
             Self::Flag => value.is_boolean(),
             Self::Word(words) => value.as_str().is_some_and(|word| words.contains(&word)),
             Self::Object => value.is_object(),
         }
+    }
+}
+
+/// Returns a link: a URL, or an object with `url` and perhaps `title`.
+pub(super) fn link(value: &Value) -> Option<Link> {
+    match value {
+        Value::String(url) => Some(Link { title: None, url: url.clone() }),
+        value => serde_json::from_value(value.clone()).ok(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The table of operations. A row is all that the doors know of one: tools, addresses, forms and their checks are derived from it.
 
 pub(crate) use super::content::DUE;
-use super::fields::InputKind::{Object, Text, Texts, Word};
+use super::fields::InputKind::{Links, Object, Text, Texts, Word};
 use super::fields::{Doors, InputField};
 use super::operation::{Effect, OnTask, Operation, OperationRun};
 use super::{completion, content, steps};
@@ -32,6 +32,10 @@ const REASON: InputField = InputField::required("reason", Text, "Why").at(ALL_BU
 const GATE: InputField =
     InputField::required("to", Text, "The gate to which it goes").label("Gate").at(ALL_BUT_TOOLS);
 
+const DESCRIPTION: InputField = InputField::optional("description", Text, "In a sentence");
+const DEPENDS_ON: InputField =
+    InputField::optional("dependsOn", Texts, "Ids of tasks that must be complete first")
+        .at(COMMAND.and(TOOL));
 pub(crate) const PRIORITY: InputField = InputField::optional(
     "priority",
     Word(&["critical", "high", "medium", "low"]),
@@ -40,7 +44,7 @@ pub(crate) const PRIORITY: InputField = InputField::optional(
 pub(crate) const MILESTONE: InputField =
     InputField::optional("milestone", Text, "The milestone that it belongs to");
 pub(crate) const LINKS: InputField =
-    InputField::optional("links", Texts, "URLs and paths of documents and the like")
+    InputField::optional("links", Links, "URLs and paths of documents and the like")
         .at(COMMAND.and(TOOL));
 pub(crate) const TAGS: InputField = InputField::optional("tags", Texts, "");
 pub(crate) const METADATA: InputField =
@@ -74,7 +78,7 @@ pub(crate) const CREATE: Operation = Operation {
         // A list of tasks has the titles in it.
         InputField::required("title", Text, "What is to be done, in a few words")
             .needed_at(TOOL.and(API).and(PAGE)),
-        InputField::optional("description", Text, "In a sentence"),
+        DESCRIPTION,
         InputField::optional("body", Text, "At length, as Markdown"),
         PRIORITY,
         DUE,
@@ -82,8 +86,7 @@ pub(crate) const CREATE: Operation = Operation {
         LINKS,
         TAGS,
         METADATA,
-        InputField::optional("dependsOn", Texts, "Ids of tasks that must be complete first")
-            .at(COMMAND.and(TOOL)),
+        DEPENDS_ON,
         PARENT,
         InputField::optional("workflow", Text, "The workflow that it follows").at(ALL_BUT_TOOLS),
         InputField::optional("context", Object, "The values that the workflow begins with")
@@ -104,6 +107,15 @@ pub(crate) const EDIT: Operation = Operation {
         InputField::optional("title", Text, "What is to be done, in a few words"),
         InputField::optional("body", Text, "At length, as Markdown"),
         InputField::optional("bodyWas", Text, "The text that the new one was made from").at(PAGE),
+        DESCRIPTION.at(COMMAND),
+        PRIORITY.at(COMMAND),
+        DUE.at(COMMAND),
+        MILESTONE.at(COMMAND),
+        LINKS.at(COMMAND),
+        TAGS.at(COMMAND),
+        METADATA.at(COMMAND),
+        DEPENDS_ON.at(COMMAND),
+        PARENT.at(COMMAND),
     ],
     doors: COMMAND.and(PAGE),
     effect: Effect::Settles,

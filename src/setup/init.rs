@@ -171,7 +171,7 @@ fn plan(
     if new.branch.is_some() {
         body = body.replace("git log", &format!("git -C {FOLDER} log"));
     }
-    let wanted = NewTask { title: first_task.title.to_owned(), body, ..NewTask::default() };
+    let wanted = NewTask { body, ..NewTask::titled(first_task.title) };
     let task = new_from(&wanted, id, project.default_workflow.clone(), now);
     let (mut write, first) = plan_new_task(&in_force.rules, &task, &wanted.body, author, now)?;
     for version in &mut write.versions {

@@ -1,8 +1,8 @@
 //! New tasks.
 
 use crate::domain::{
-    AgentId, Map, Org, Permission, Project, Routing, Status, Task, TaskId, TaskPlan, Timestamp,
-    Workflow, WorkflowName,
+    AgentId, Map, Org, Permission, PlanChange, Project, Routing, Status, Task, TaskId, TaskPlan,
+    Timestamp, Workflow, WorkflowName,
 };
 use crate::files::task_file;
 use crate::files::task_file::Defaults;
@@ -31,24 +31,29 @@ use crate::tasks::write::Write;
 /// The content of a new task, as given by its creator.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct NewTask {
-    pub title: String,
-    /// The work to do, in short.
-    pub description: Option<String>,
+    /// Its fields, with the title.
+    pub fields: PlanChange,
     /// The work to do, in full.
     pub body: String,
-    pub plan: TaskPlan,
-    pub tags: Vec<String>,
-    pub metadata: Map,
     /// `context.input`.
     pub input: Map,
     /// Its workflow; absent means the project's default.
     pub workflow: Option<WorkflowName>,
-    /// Tasks that must be complete before this one is handed out.
-    pub depends_on: Vec<TaskId>,
-    /// The task that it is a part of.
-    pub parent: Option<TaskId>,
     /// True if an agent may create the task without holding one: a person asked for it.
     pub is_told: bool,
+}
+
+impl NewTask {
+    /// Returns a task with that title alone.
+    pub fn titled(title: impl Into<String>) -> Self {
+        let fields = PlanChange { title: Some(title.into()), ..PlanChange::default() };
+        Self { fields, ..Self::default() }
+    }
+
+    /// Returns the title; an empty one if there is none.
+    pub fn title(&self) -> &str {
+        self.fields.title.as_deref().unwrap_or_default()
+    }
 }
 
 /// The most new tasks in one move of the branch.
@@ -91,7 +96,7 @@ fn create_batch(
             Actor::Person(_) => None,
         };
         for new in wanted {
-            check_dependencies(workspace, None, &new.depends_on, new.parent.as_ref())?;
+            check_dependencies(workspace, None, &new.fields)?;
             let mut task = task(&workspace.paths, rules, new, last.as_ref(), now)?;
             ensure_visible(rules, &task, &by)?;
             if let Some(own_tasks) = &mut own_tasks {
@@ -154,10 +159,10 @@ pub fn new_from(new: &NewTask, id: TaskId, workflow: WorkflowName, now: Timestam
     if !new.input.is_empty() {
         context.insert("input".to_owned(), new.input.clone().into());
     }
-    Task {
+    let mut task = Task {
         id,
-        title: new.title.trim().to_owned(),
-        description: new.description.clone(),
+        title: String::new(),
+        description: None,
         status: Status::Ready,
         created: now,
         created_by: None,
@@ -169,17 +174,19 @@ pub fn new_from(new: &NewTask, id: TaskId, workflow: WorkflowName, now: Timestam
         blockers: Vec::new(),
         context,
         workflow_hash: None,
-        plan: new.plan.clone(),
-        tags: new.tags.clone(),
-        metadata: new.metadata.clone(),
-        depends_on: new.depends_on.clone(),
-        parent: new.parent.clone(),
-    }
+        plan: TaskPlan::default(),
+        tags: Vec::new(),
+        metadata: Map::new(),
+        depends_on: Vec::new(),
+        parent: None,
+    };
+    task.change(&new.fields);
+    task
 }
 
 /// Checks title and input of a new task against a workflow, which may not exist yet.
 pub fn check_new(workflow: &Workflow, new: &NewTask) -> Result<(), ProjectError> {
-    check_title(&new.title)?;
+    check_title(new.title())?;
     begin(workflow, &new.input)?;
     Ok(())
 }
@@ -192,7 +199,7 @@ fn task(
     now: Timestamp,
 ) -> Result<Task, ProjectError> {
     let project = &rules.project;
-    check_title(&new.title)?;
+    check_title(new.title())?;
     let workflow = new.workflow.clone().unwrap_or_else(|| project.default_workflow.clone());
     let own = find_workflow(rules, &workflow)?;
     let new = NewTask { input: begin(own, &new.input)?, ..new.clone() };

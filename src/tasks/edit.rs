@@ -2,9 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::domain::{
-    AgentId, BODY_LIMIT, Due, Link, Map, Permission, Remedy, Task, TaskId, advice, composed,
-};
+use crate::domain::{AgentId, BODY_LIMIT, Permission, PlanChange, Remedy, TaskId, advice};
 use crate::files::task_file::TaskFile;
 use crate::git::merge_texts;
 use crate::project::error::ProjectError;
@@ -21,45 +19,15 @@ use crate::tasks::state::misread::refuse_misread;
 use crate::tasks::state::read_keys::read_keys_changed;
 use crate::tasks::state::task_state::{Pending, TaskState, find, parse};
 
-/// Changes of the fields that people own. Fields that are not given stay.
+/// An edit of the fields that people own, and of the body.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct EditedFields {
-    pub title: Option<String>,
-    /// The new description; an empty text removes it.
-    pub description: Option<String>,
+pub(crate) struct TaskEdit {
+    pub change: PlanChange,
     /// The new body.
     pub body: Option<String>,
     /// The body that the new one was derived from. Changes made meanwhile are kept; if both changed the same lines, nothing is
     /// written.
     pub body_was: Option<String>,
-    pub priority: Option<String>,
-    pub due: Option<Due>,
-    pub milestone: Option<String>,
-    /// Fields of the plan to remove.
-    pub unset_plan: Vec<PlanField>,
-    pub links: Vec<Link>,
-    /// The URLs of links to remove.
-    pub unlinks: Vec<String>,
-    pub tags: Vec<String>,
-    pub untags: Vec<String>,
-    pub metadata: Map,
-    pub unset: Vec<String>,
-    /// Dependencies to add.
-    pub depends_on: Vec<TaskId>,
-    /// Dependencies to remove.
-    pub independent_of: Vec<TaskId>,
-    /// The task that it becomes a part of.
-    pub parent: Option<TaskId>,
-    /// True if it is no longer a part of another task.
-    pub orphan: bool,
-}
-
-/// A field of the plan that has one value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum PlanField {
-    Priority,
-    Due,
-    Milestone,
 }
 
 /// A task file as it was when a person began to edit it.
@@ -118,25 +86,26 @@ pub(crate) fn edit_fields(
     workspace: &Workspace,
     id: &TaskId,
     agent: Option<&AgentId>,
-    fields: &EditedFields,
+    edit: &TaskEdit,
     dry_run: DryRun,
 ) -> Result<Changed, ProjectError> {
-    if let Some(title) = &fields.title {
+    if let Some(title) = &edit.change.title {
         check_title(title)?;
     }
-    check_dependencies(workspace, Some(id), &fields.depends_on, fields.parent.as_ref())?;
+    check_dependencies(workspace, Some(id), &edit.change)?;
     rewrite(workspace, id, agent, dry_run, &|state| {
         let file = &state.file;
-        let after = fields.applied_to(&file.task);
-        let changed = match &fields.body {
-            Some(body) => file.update_with_body(&after, &fields.merged_body(id, file, body)?),
+        let mut after = file.task.clone();
+        after.change(&edit.change);
+        let changed = match &edit.body {
+            Some(body) => file.update_with_body(&after, &edit.merged_body(id, file, body)?),
             None => file.update(&after),
         };
         state.changed(workspace, changed)
     })
 }
 
-impl EditedFields {
+impl TaskEdit {
     /// Returns the new body, merged with the changes that others made since it was read.
     fn merged_body<'b>(
         &self,
@@ -158,45 +127,6 @@ impl EditedFields {
             }),
         }
     }
-
-    fn applied_to(&self, task: &Task) -> Task {
-        let mut after = task.clone();
-        if let Some(title) = &self.title {
-            title.trim().clone_into(&mut after.title);
-        }
-        if let Some(description) = &self.description {
-            after.description = Some(description.trim().to_owned()).filter(|text| !text.is_empty());
-        }
-        let plan = &mut after.plan;
-        for field in &self.unset_plan {
-            match field {
-                PlanField::Priority => plan.priority = None,
-                PlanField::Due => plan.due = None,
-                PlanField::Milestone => plan.milestone = None,
-            }
-        }
-        plan.priority = self.priority.clone().or(plan.priority.take());
-        plan.due = self.due.or(plan.due);
-        plan.milestone = self.milestone.clone().or(plan.milestone.take());
-        plan.links.retain(|link| !self.unlinks.contains(&link.url));
-        add_missing(&mut plan.links, &self.links);
-        after.tags.retain(|tag| !self.untags.iter().any(|gone| composed(gone) == composed(tag)));
-        add_missing(&mut after.tags, &self.tags);
-        after.metadata.retain(|key, _| !self.unset.contains(key));
-        after.metadata.extend(self.metadata.clone());
-        after.depends_on.retain(|id| !self.independent_of.contains(id));
-        add_missing(&mut after.depends_on, &self.depends_on);
-        after.parent = self.parent.clone().or(after.parent.filter(|_| !self.orphan));
-        after
-    }
-}
-
-fn add_missing<T: Clone + PartialEq>(list: &mut Vec<T>, more: &[T]) {
-    for item in more {
-        if !list.contains(item) {
-            list.push(item.clone());
-        }
-    }
 }
 
 /// Fails if the title is blank.
@@ -215,10 +145,9 @@ pub(crate) fn check_title(title: &str) -> Result<(), ProjectError> {
 pub(crate) fn check_dependencies(
     workspace: &Workspace,
     id: Option<&TaskId>,
-    depends_on: &[TaskId],
-    parent: Option<&TaskId>,
+    change: &PlanChange,
 ) -> Result<(), ProjectError> {
-    for dependency in depends_on.iter().chain(parent) {
+    for dependency in change.depends_on.iter().chain(&change.parent) {
         if Some(dependency) == id {
             return Err(ProjectError::Unfit {
                 code: "depends_on_itself",
@@ -383,12 +312,13 @@ pub(crate) fn comment(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::{Map, PlanRemoval};
     use crate::files::frontmatter::SpliceRefusal;
     use crate::files::task_file::{Defaults, parse as read_file};
 
     const FILE: &str = "---\r\ntitle: Login   # short\r\ntags: [a, b] # keep\r\nmetadata:\r\n  priority: low\r\n  # why\r\n  n: 3\r\n---\r\nbody";
 
-    fn edited(fields: &EditedFields) -> Result<String, SpliceRefusal> {
+    fn edited(edit: &TaskEdit) -> Result<String, SpliceRefusal> {
         let defaults = Defaults {
             workflow: "default".parse().unwrap(),
             created: "2026-02-16T12:00:00Z".parse().unwrap(),
@@ -396,8 +326,9 @@ mod tests {
         let gate = "gate:\r\n  current: work\r\n  entered: 2026-02-16T12:00:00Z\r\n  visit: 0\r\nstatus: ready\r\n";
         let text = FILE.replacen("---\r\n", &format!("---\r\n{gate}"), 1);
         let file = read_file(text.as_bytes(), &"AOF-abc".parse().unwrap(), &defaults).unwrap();
-        let after = fields.applied_to(&file.task);
-        let changed = match &fields.body {
+        let mut after = file.task.clone();
+        after.change(&edit.change);
+        let changed = match &edit.body {
             Some(body) => file.update_with_body(&after, body),
             None => file.update(&after),
         };
@@ -406,16 +337,19 @@ mod tests {
 
     #[test]
     fn only_what_is_named_changes() {
-        assert_eq!(edited(&EditedFields::default()).unwrap(), FILE);
-        let fields = EditedFields {
+        assert_eq!(edited(&TaskEdit::default()).unwrap(), FILE);
+        let change = PlanChange {
             title: Some(" Login page ".to_owned()),
             tags: vec!["c".to_owned(), "b".to_owned()],
-            untags: vec!["a".to_owned()],
-            unset: vec!["n".to_owned()],
             metadata: Map::from_iter([("priority".to_owned(), "high".into())]),
-            ..EditedFields::default()
+            removal: PlanRemoval {
+                tags: vec!["a".to_owned()],
+                metadata: vec!["n".to_owned()],
+                ..PlanRemoval::default()
+            },
+            ..PlanChange::default()
         };
-        let text = edited(&fields).unwrap();
+        let text = edited(&TaskEdit { change, ..TaskEdit::default() }).unwrap();
         assert!(text.contains("title: Login page   # short\r\ntags: [b, c] # keep\r\n"), "{text}");
         assert!(
             text.contains("  priority: high\r\n  # why\r\n") && !text.contains("n: 3"),
@@ -427,8 +361,7 @@ mod tests {
     #[test]
     fn another_body_takes_the_line_endings_of_the_file() {
         let body = |text: &str| {
-            edited(&EditedFields { body: Some(text.to_owned()), ..EditedFields::default() })
-                .unwrap()
+            edited(&TaskEdit { body: Some(text.to_owned()), ..TaskEdit::default() }).unwrap()
         };
         assert!(body("one\n---\ntwo").ends_with("---\r\n\r\none\r\n---\r\ntwo\r\n"));
         assert!(body("").ends_with("  n: 3\r\n---\r\n"));

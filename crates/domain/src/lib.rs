@@ -37,7 +37,7 @@ pub use id::{
 };
 pub use outcome::{Ending, Outcome, Status, approving, rejecting};
 pub use period::{Period, PeriodFault, RetryDelay, length};
-pub use plan::{Due, DueFault, Link, Priority, TaskPlan};
+pub use plan::{Due, DueFault, Link, PlanChange, PlanKey, PlanRemoval, Priority, TaskPlan};
 pub use project::{
     Agent, Channel, ConfigPlace, Git, HandOut, NetworkReach, On, Org, Permission, Project, Role,
     Subscription, TaskLayout, Webhook,

@@ -1,4 +1,4 @@
-//! A person's plan of a task: its priority, due date, milestone and links.
+//! A person's plan of a task (priority, due date, milestone, links), and a change of the fields that people own.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,9 +6,10 @@ use std::str::FromStr;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
-use super::Timestamp;
 use super::words::words;
+use super::{Map, TaskId, Timestamp};
 
 /// A person's plan of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -18,6 +19,93 @@ pub struct TaskPlan {
     pub due: Option<Due>,
     pub milestone: Option<String>,
     pub links: Vec<Link>,
+}
+
+words!(
+    /// A key of a plan that has one value.
+    PlanKey, "a field of the plan", {
+        Priority = "priority",
+        Due = "due",
+        Milestone = "milestone",
+    }
+);
+
+impl PlanKey {
+    /// Returns the names of all keys.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        Self::ALL.iter().map(|key| key.as_str())
+    }
+}
+
+impl TaskPlan {
+    /// Returns the value of each key as files and JSON show it; `null` if it is absent.
+    pub fn values(&self) -> impl Iterator<Item = (&'static str, Value)> {
+        let Self { priority, due, milestone, links: _ } = self;
+        [
+            (PlanKey::Priority, json!(priority)),
+            (PlanKey::Due, json!(due)),
+            (PlanKey::Milestone, json!(milestone)),
+        ]
+        .into_iter()
+        .map(|(key, value)| (key.as_str(), value))
+    }
+
+    pub(super) fn update(&mut self, new: &Self) {
+        let Self { priority, due, milestone, links } = new.clone();
+        self.priority = priority.or(self.priority.take());
+        self.due = due.or(self.due);
+        self.milestone = milestone.or(self.milestone.take());
+        add_missing(&mut self.links, &links);
+    }
+
+    pub(super) fn remove(&mut self, key: PlanKey) {
+        match key {
+            PlanKey::Priority => self.priority = None,
+            PlanKey::Due => self.due = None,
+            PlanKey::Milestone => self.milestone = None,
+        }
+    }
+}
+
+/// A change of the fields that people own, of a new task or of an existing one. What is absent or empty stays.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PlanChange {
+    pub title: Option<String>,
+    /// The work to do, in short; a blank text removes it.
+    pub description: Option<String>,
+    /// The keys to set, and the links to add.
+    pub plan: TaskPlan,
+    /// Labels to add.
+    pub tags: Vec<String>,
+    /// Facts to set.
+    pub metadata: Map,
+    /// Tasks that must be complete before this one is handed out.
+    pub depends_on: Vec<TaskId>,
+    /// The task that it becomes a part of.
+    pub parent: Option<TaskId>,
+    pub removal: PlanRemoval,
+}
+
+/// The parts that a [`PlanChange`] removes, before it adds its own.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PlanRemoval {
+    pub keys: Vec<PlanKey>,
+    /// The URLs of links.
+    pub links: Vec<String>,
+    pub tags: Vec<String>,
+    /// The keys of facts.
+    pub metadata: Vec<String>,
+    pub depends_on: Vec<TaskId>,
+    /// True if the task is no longer a part of another one.
+    pub parent: bool,
+}
+
+pub(super) fn add_missing<T: Clone + PartialEq>(list: &mut Vec<T>, more: &[T]) {
+    for item in more {
+        if !list.contains(item) {
+            list.push(item.clone());
+        }
+    }
 }
 
 words!(
@@ -103,6 +191,7 @@ impl<'de> Deserialize<'de> for Due {
 
 /// A link to a pull request, a document or the like.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Link {
     pub title: Option<String>,
     /// A URL, or a path.

@@ -7,12 +7,14 @@ use std::str::FromStr;
 use jiff::Timestamp;
 use jiff::fmt::serde::timestamp::nanosecond;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
-use super::words::words;
+use super::plan::add_missing;
+use super::words::{composed, words};
 use super::{
     AgentId, Blocker, CheckResults, CompletionContent, Ending, GateId, IdFault, LoopItem, Map,
-    Outcome, Priority, RoleId, SshSignature, Stamp, Station, Status, TaskId, TaskPlan, Ticket,
-    Verdict, WorkflowName,
+    Outcome, PlanChange, PlanRemoval, Priority, RoleId, SshSignature, Stamp, Station, Status,
+    TaskId, TaskPlan, Ticket, Verdict, WorkflowName,
 };
 
 /// A task as its file records it. When serialized, it has no history, no review context and no free JSON: the cache's format has no
@@ -114,6 +116,49 @@ impl Task {
             .or_else(of_metadata)
             .and_then(|word| word.parse().ok())
             .unwrap_or(Priority::Medium)
+    }
+
+    /// Changes the fields that people own. No other field changes.
+    pub fn change(&mut self, change: &PlanChange) {
+        let PlanChange { title, description, plan, tags, metadata, depends_on, parent, removal } =
+            change;
+        self.remove(removal);
+        if let Some(title) = title {
+            title.trim().clone_into(&mut self.title);
+        }
+        if let Some(description) = description {
+            self.description = Some(description.trim().to_owned()).filter(|text| !text.is_empty());
+        }
+        self.plan.update(plan);
+        add_missing(&mut self.tags, tags);
+        self.metadata.extend(metadata.clone());
+        add_missing(&mut self.depends_on, depends_on);
+        if parent.is_some() {
+            self.parent.clone_from(parent);
+        }
+    }
+
+    fn remove(&mut self, removal: &PlanRemoval) {
+        let PlanRemoval { keys, links, tags, metadata, depends_on, parent } = removal;
+        for key in keys {
+            self.plan.remove(*key);
+        }
+        self.plan.links.retain(|link| !links.contains(&link.url));
+        self.tags.retain(|tag| !tags.iter().any(|removed| composed(removed) == composed(tag)));
+        self.metadata.retain(|key, _| !metadata.contains(key));
+        self.depends_on.retain(|id| !depends_on.contains(id));
+        if *parent {
+            self.parent = None;
+        }
+    }
+
+    /// Returns the plan's keys with their values as conditions read them: with the priority that counts.
+    pub fn plan_values(&self) -> impl Iterator<Item = (&'static str, Value)> {
+        let values = self.plan.values();
+        values.map(|(key, value)| match key {
+            "priority" => (key, json!(self.priority())),
+            _ => (key, value),
+        })
     }
 
     /// Returns the earliest possible time of the task's next change: its history only moves forward.

@@ -138,12 +138,12 @@ pub(crate) fn create_task(
 fn create_and_answer(
     project: &OpenProject<'_>,
     given: &Arguments,
-    new: NewTask,
+    mut new: NewTask,
 ) -> Result<Value, ToolError> {
-    let parent = new.parent.clone();
-    let parent = parent.or_else(|| project.run().map(|(own, _)| own.task.clone()));
+    let parent = new.fields.parent.take();
+    new.fields.parent = parent.or_else(|| project.run().map(|(own, _)| own.task.clone()));
     let agent = project.agent()?;
-    let created = create_tasks(&project.call(&agent, given), &[NewTask { parent, ..new }])?;
+    let created = create_tasks(&project.call(&agent, given), &[new])?;
     let changed = &created.task();
     let task = &changed.after.task;
     let (now, next) = task_standing(project, changed);

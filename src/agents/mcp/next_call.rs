@@ -395,7 +395,9 @@ fn corrected_value(field: &InputField, value: &Value) -> Option<Value> {
         let in_words = || value.to_string().trim_matches('"').to_lowercase();
         Some(match (form, text) {
             // Python's lists and objects are valid YAML.
-            (InputKind::Texts | InputKind::Object, Some(text)) if text.starts_with(['[', '{']) => {
+            (InputKind::Texts | InputKind::Links | InputKind::Object, Some(text))
+                if text.starts_with(['[', '{']) =>
+            {
                 form.read(&yaml::parse(text, &ParseLimits::default()).ok()?.to_value())?
             }
             (InputKind::Object, Some(text)) => {
@@ -408,8 +410,10 @@ fn corrected_value(field: &InputField, value: &Value) -> Option<Value> {
             }
             // A sentence may have commas.
             (InputKind::Texts, Some(text)) if field.name == "blockers" => json!([text]),
-            (InputKind::Texts, Some(text)) => text.split(',').map(str::trim).collect(),
-            (InputKind::Texts, None) => json!([format!("<{}>", field.name)]),
+            (InputKind::Texts | InputKind::Links, Some(text)) => {
+                text.split(',').map(str::trim).collect()
+            }
+            (InputKind::Texts | InputKind::Links, None) => json!([format!("<{}>", field.name)]),
             (_, None) if value.as_array().is_some_and(|items| items.len() == 1) => {
                 return corrected_value(field, &value[0]);
             }

@@ -9,13 +9,17 @@ use super::actions;
 use super::named_tasks::{NamedTasks, TextForm, each};
 use crate::cli::{
     ActingAgent, CliError, CliResult, DryRunOption, Session, Words, context, key_value, object,
-    text_input, words,
+    one_of, text_input, words,
 };
-use crate::domain::{AgentId, Due, Link, Map, Priority, TaskId, TaskPlan, TypedTask, WorkflowName};
+use crate::domain::{
+    AgentId, Due, Link, PlanChange, PlanKey, PlanRemoval, Priority, TaskId, TaskPlan, TypedTask,
+    WorkflowName,
+};
 use crate::files::json;
 use crate::operations::arguments::Arguments;
-use crate::operations::content::{create_tasks, edit_fields};
-use crate::operations::table::COMMENT;
+use crate::operations::content::{create_tasks, edit_fields, new_task};
+use crate::operations::fields::Doors;
+use crate::operations::table::{COMMENT, CREATE};
 use crate::operations::{Call, CallFault};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
@@ -23,7 +27,7 @@ use crate::project::rule_lookup::find_workflow;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::tasks::create::{NewTask, check_new};
-use crate::tasks::edit::{self, EditedFields, PlanField, edit_text, open_for_edit};
+use crate::tasks::edit::{self, TaskEdit, edit_text, open_for_edit};
 use crate::tasks::headers::lookup;
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::view::task_view::{changed_value, show};
@@ -43,41 +47,23 @@ pub(crate) struct EditArgs {
     /// What to do, in a few words
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     title: Option<String>,
-    /// What to do, in a sentence; an empty text removes it
-    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
-    description: Option<String>,
-    /// What to do, at length, in place of the whole body; `-` reads stdin
-    #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true)]
-    body: Option<String>,
     #[command(flatten)]
     plan: PlanOptions,
     /// Remove it; may be given more than once
-    #[arg(long, value_name = "FIELD", value_parser = words(PLAN_FIELDS))]
-    unset: Vec<PlanField>,
+    #[arg(long, value_name = "FIELD", value_parser = one_of::<PlanKey>(PlanKey::names()))]
+    unset: Vec<PlanKey>,
     /// Remove a link
     #[arg(long = "unlink", value_name = "URL")]
     unlinks: Vec<String>,
-    /// Add a label
-    #[arg(long = "tag", value_name = "TAG", value_parser = NonEmptyStringValueParser::new())]
-    tags: Vec<String>,
     /// Remove a label
     #[arg(long = "untag", value_name = "TAG")]
     untags: Vec<String>,
-    /// Add a fact, as in `size=3`
-    #[arg(long = "meta", value_name = "KEY=VALUE", value_parser = key_value)]
-    metadata: Vec<(String, serde_json::Value)>,
     /// Remove a fact
     #[arg(long = "unset-meta", value_name = "KEY")]
     unset_metadata: Vec<String>,
-    /// Let it wait for another task
-    #[arg(long = "depends", value_name = "ID")]
-    depends_on: Vec<TypedTask>,
     /// Let it no longer wait for that task
     #[arg(long = "undepends", value_name = "ID")]
     independent_of: Vec<TypedTask>,
-    /// Make it a part of another task
-    #[arg(long, value_name = "ID")]
-    parent: Option<TypedTask>,
     /// Make it a part of no task
     #[arg(long = "unparent", conflicts_with = "parent")]
     orphan: bool,
@@ -90,12 +76,6 @@ pub(crate) struct EditArgs {
     dry_run_option: DryRunOption,
 }
 
-const PLAN_FIELDS: Words<PlanField> = &[
-    ("priority", PlanField::Priority, "How urgent it is"),
-    ("due", PlanField::Due, "When it is due"),
-    ("milestone", PlanField::Milestone, "Which milestone it belongs to"),
-];
-
 const PRIORITIES: Words<Priority> = &[
     ("critical", Priority::Critical, "Before everything else"),
     ("high", Priority::High, "Before the usual"),
@@ -106,6 +86,12 @@ const PRIORITIES: Words<Priority> = &[
 // The fields of a task that people plan.
 #[derive(Debug, clap::Args)]
 struct PlanOptions {
+    /// What to do, in a sentence; an empty text removes it
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    description: Option<String>,
+    /// What to do, at length, as Markdown, in place of what is there; `-` reads stdin
+    #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true)]
+    body: Option<String>,
     /// How urgent it is; conditions of gates see it
     #[arg(long, value_name = "PRIORITY", value_parser = words(PRIORITIES))]
     priority: Option<Priority>,
@@ -118,6 +104,18 @@ struct PlanOptions {
     /// Add a link to a pull request, a document or the like
     #[arg(long = "link", value_name = "URL", value_parser = link)]
     links: Vec<Link>,
+    /// Add a label; conditions of gates see labels
+    #[arg(long = "tag", value_name = "TAG", value_parser = NonEmptyStringValueParser::new())]
+    tags: Vec<String>,
+    /// Add a fact, as in `size=3`; conditions of gates see facts
+    #[arg(long = "meta", value_name = "KEY=VALUE", value_parser = key_value)]
+    metadata: Vec<(String, Value)>,
+    /// A task that must be complete before this one is handed out
+    #[arg(long = "depends", value_name = "ID")]
+    depends_on: Vec<TypedTask>,
+    /// The task that this one is a part of
+    #[arg(long, value_name = "ID")]
+    parent: Option<TypedTask>,
 }
 
 fn link(url: &str) -> Result<Link, String> {
@@ -128,13 +126,28 @@ fn link(url: &str) -> Result<Link, String> {
 }
 
 impl PlanOptions {
-    fn plan(&self) -> TaskPlan {
-        TaskPlan {
-            priority: self.priority.map(|own| own.to_string()),
-            due: self.due,
-            milestone: self.milestone.clone(),
-            links: self.links.clone(),
-        }
+    fn body(&self) -> CliResult<Option<String>> {
+        self.body.as_deref().map(text_input::given).transpose()
+    }
+
+    /// Returns the fields as a change.
+    fn change(&self, workspace: &Workspace) -> CliResult<PlanChange> {
+        let parent = self.parent.as_ref().map(|parent| lookup::task(workspace, parent));
+        Ok(PlanChange {
+            title: None,
+            description: self.description.clone(),
+            plan: TaskPlan {
+                priority: self.priority.map(|priority| priority.to_string()),
+                due: self.due,
+                milestone: self.milestone.clone(),
+                links: self.links.clone(),
+            },
+            tags: self.tags.clone(),
+            metadata: object(&self.metadata),
+            depends_on: lookup::each(workspace, &self.depends_on)?,
+            parent: parent.transpose()?,
+            removal: PlanRemoval::default(),
+        })
     }
 }
 
@@ -160,30 +173,25 @@ pub(crate) fn run_edit(session: &Session, args: &EditArgs) -> CliResult {
     let mode = args.dry_run_option.mode();
     let tasks = args.tasks.find(&workspace, TextForm::None)?;
     let id = &tasks[0].ticket.task;
-    let parent = args.parent.as_ref().map(|parent| lookup::task(&workspace, parent));
-    let fields = EditedFields {
-        title: args.title.clone(),
-        description: args.description.clone(),
-        body: args.body.as_deref().map(text_input::given).transpose()?,
+    let edit = TaskEdit {
+        change: PlanChange {
+            title: args.title.clone(),
+            removal: PlanRemoval {
+                keys: args.unset.clone(),
+                links: args.unlinks.clone(),
+                tags: args.untags.clone(),
+                metadata: args.unset_metadata.clone(),
+                depends_on: lookup::each(&workspace, &args.independent_of)?,
+                parent: args.orphan,
+            },
+            ..args.plan.change(&workspace)?
+        },
+        body: args.plan.body()?,
         body_was: None,
-        priority: args.plan.priority.map(|own| own.to_string()),
-        due: args.plan.due,
-        milestone: args.plan.milestone.clone(),
-        unset_plan: args.unset.clone(),
-        links: args.plan.links.clone(),
-        unlinks: args.unlinks.clone(),
-        tags: args.tags.clone(),
-        untags: args.untags.clone(),
-        metadata: object(&args.metadata),
-        unset: args.unset_metadata.clone(),
-        depends_on: lookup::each(&workspace, &args.depends_on)?,
-        independent_of: lookup::each(&workspace, &args.independent_of)?,
-        parent: parent.transpose()?,
-        orphan: args.orphan,
     };
     let agent = args.who.agent.as_ref();
     if args.accept {
-        if fields != EditedFields::default() {
+        if edit != TaskEdit::default() {
             let problem = "`--accept` takes the file as it stands, and more changes are given";
             return Err(CliError::refused("not_accepted", problem, "make them after that"));
         }
@@ -192,7 +200,7 @@ pub(crate) fn run_edit(session: &Session, args: &EditArgs) -> CliResult {
             Ok(show_edited(session, (workspace, &in_force), &changed, mode))
         });
     }
-    if fields == EditedFields::default() {
+    if edit == TaskEdit::default() {
         if tasks.len() == 1 && Session::at_terminal() && !session.output.is_json() {
             return edit_by_hand(session, (&workspace, &in_force), (id, args), mode);
         }
@@ -209,7 +217,7 @@ pub(crate) fn run_edit(session: &Session, args: &EditArgs) -> CliResult {
     let nothing = Arguments::default();
     each(session, &mut workspace, &tasks, |workspace, task| {
         let call = call((workspace, &in_force), agent, &nothing, mode);
-        let changed = edit_fields(&call, &task.ticket, &fields)?.task();
+        let changed = edit_fields(&call, &task.ticket, &edit)?.task();
         Ok(show_edited(session, (workspace, &in_force), &changed, mode))
     })
 }
@@ -319,34 +327,16 @@ pub(crate) struct NewArgs {
     /// What to do, in a few words
     #[arg(required_unless_present = "from", allow_hyphen_values = true)]
     title: Option<String>,
-    /// What to do, in a sentence
-    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
-    description: Option<String>,
-    /// What to do, at length, as Markdown; `-` reads stdin
-    #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true)]
-    body: Option<String>,
     #[command(flatten)]
     plan: PlanOptions,
-    /// Add a label; conditions of gates see labels
-    #[arg(long = "tag", value_name = "TAG", value_parser = NonEmptyStringValueParser::new())]
-    tags: Vec<String>,
-    /// Add a fact, as in `size=3`; conditions of gates see facts
-    #[arg(long = "meta", value_name = "KEY=VALUE", value_parser = key_value)]
-    metadata: Vec<(String, Value)>,
     /// Give it something to start with, as in `repo=web,branch=main` or `'{"repo": "web"}'`
     #[arg(long = "context", value_name = "KEY=VALUE|JSON", value_parser = context)]
     context: Vec<Vec<(String, Value)>>,
     /// The workflow that it follows
     #[arg(long, value_name = "NAME")]
     workflow: Option<WorkflowName>,
-    /// A task that must be complete before this one is handed out
-    #[arg(long = "depends", value_name = "ID")]
-    depends_on: Vec<TypedTask>,
-    /// The task that this one is a part of
-    #[arg(long, value_name = "ID")]
-    parent: Option<TypedTask>,
     /// Create one task for each object in this JSON file, a list; `-` reads stdin
-    #[arg(long, value_name = "FILE|-", conflicts_with_all = ["title", "description", "body", "priority", "due", "milestone", "links", "tags", "metadata", "context", "workflow", "depends_on", "parent"])]
+    #[arg(long, value_name = "FILE|-", conflicts_with_all = ["title", "context", "workflow", "PlanOptions"])]
     from: Option<String>,
     #[command(flatten)]
     who: ActingAgent,
@@ -354,63 +344,16 @@ pub(crate) struct NewArgs {
     dry_run_option: DryRunOption,
 }
 
-/// A task in a list; `null` leaves a field out.
-#[derive(serde::Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "an object")]
-struct ListedTask {
-    title: String,
-    description: Option<String>,
-    body: Option<String>,
-    priority: Option<Priority>,
-    due: Option<Due>,
-    milestone: Option<String>,
-    links: Option<Vec<ListedLink>>,
-    tags: Option<Vec<String>>,
-    metadata: Option<Map>,
-    context: Option<Map>,
-    workflow: Option<WorkflowName>,
-    depends_on: Option<Vec<TaskId>>,
-    parent: Option<TaskId>,
-}
-
-/// A link in a list of tasks.
-#[derive(serde::Deserialize)]
-#[serde(
-    untagged,
-    deny_unknown_fields,
-    expecting = "a link is a text, or an object with `title` and `url`"
-)]
-enum ListedLink {
-    Url(String),
-    Titled { title: Option<String>, url: String },
-}
-
-impl From<ListedLink> for Link {
-    fn from(link: ListedLink) -> Self {
-        match link {
-            ListedLink::Url(url) => Self { title: None, url },
-            ListedLink::Titled { title, url } => Self { title, url },
-        }
-    }
-}
-
 pub(crate) fn run_new(session: &Session, args: &NewArgs) -> CliResult {
     let (workspace, in_force) = session.open("new")?;
     let rules = &in_force.rules;
-    let parent = args.parent.as_ref().map(|parent| lookup::task(&workspace, parent));
     let wanted = match &args.from {
         Some(name) => listed(name, &text_input::text(name)?, rules)?,
         None => vec![NewTask {
-            title: args.title.clone().unwrap_or_default(),
-            description: args.description.clone(),
-            body: args.body.as_deref().map(text_input::given).transpose()?.unwrap_or_default(),
-            plan: args.plan.plan(),
-            tags: args.tags.clone(),
-            metadata: object(&args.metadata),
+            fields: PlanChange { title: args.title.clone(), ..args.plan.change(&workspace)? },
+            body: args.plan.body()?.unwrap_or_default(),
             input: object(&args.context.concat()),
             workflow: args.workflow.clone(),
-            depends_on: lookup::each(&workspace, &args.depends_on)?,
-            parent: parent.transpose()?,
             is_told: false,
         }],
     };
@@ -470,25 +413,13 @@ fn listed(name: &str, text: &str, rules: &Rules) -> CliResult<Vec<NewTask>> {
 
 /// Parses one task, and checks it as its creation does, so that the error can name its place in the list.
 fn task_of(entry: Value, rules: &Rules) -> Result<NewTask, String> {
-    let task: ListedTask = serde_json::from_value(entry).map_err(|error| json::reason(&error))?;
-    let task = NewTask {
-        title: task.title,
-        description: task.description,
-        body: task.body.unwrap_or_default(),
-        plan: TaskPlan {
-            priority: task.priority.map(|own| own.to_string()),
-            due: task.due,
-            milestone: task.milestone,
-            links: task.links.unwrap_or_default().into_iter().map(Link::from).collect(),
-        },
-        tags: task.tags.unwrap_or_default(),
-        metadata: task.metadata.unwrap_or_default(),
-        input: task.context.unwrap_or_default(),
-        workflow: task.workflow,
-        depends_on: task.depends_on.unwrap_or_default(),
-        parent: task.parent,
-        is_told: false,
-    };
+    let Value::Object(entry) = entry else { return Err("it is not an object".to_owned()) };
+    let given = Arguments::check(CREATE.command, CREATE.fields, Doors::COMMAND, entry);
+    let task = given.and_then(|given| new_task(&given));
+    let task = task.map_err(|fault| match fault.code {
+        "unknown_argument" => format!("{}; {}", fault.problem, fault.fix),
+        _ => fault.problem,
+    })?;
     let workflow = task.workflow.as_ref().unwrap_or(&rules.project.default_workflow);
     let checked = find_workflow(rules, workflow).and_then(|workflow| check_new(workflow, &task));
     checked.map_err(|error| error.problem())?;

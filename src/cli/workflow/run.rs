@@ -12,7 +12,7 @@ use crate::agents::runner::{Pace, RunTarget, preview_of};
 use crate::cli::agents::run;
 use crate::cli::agents::run::{RunOptions, ended, run_and_report, runner_setup};
 use crate::cli::{CliError, CliResult, Session, context, cyan};
-use crate::domain::{Map, Workflow, WorkflowName};
+use crate::domain::{Map, PlanChange, Workflow, WorkflowName};
 use crate::files::printable::one_line;
 use crate::observability::notices::compose::write_notices;
 use crate::operations::Call;
@@ -109,7 +109,7 @@ fn start(session: &Session, args: &WorkflowRunArgs) -> CliResult {
     }
     let id = &changed.after.task.id;
     if !session.output.is_json() {
-        let title = one_line(&new.title);
+        let title = one_line(new.title());
         session.output.say(format!("{}: {title}, in `{}`", cyan(id), args.workflow));
     }
     session.warn_all(&changed.warnings);
@@ -216,9 +216,12 @@ fn new_task(
         add("task", text.to_owned());
     }
     Ok(NewTask {
-        title: shortened(&title, TITLE),
+        fields: PlanChange {
+            title: Some(shortened(&title, TITLE)),
+            tags: args.tags.clone(),
+            ..PlanChange::default()
+        },
         body,
-        tags: args.tags.clone(),
         input,
         workflow: Some(workflow.name.clone()),
         ..NewTask::default()

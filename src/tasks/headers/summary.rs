@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use crate::domain::{
     AgentId, Blocker, BranchStatus, ChecklistCount, Due, Ending, Gate, GateId, Join, Map,
-    OpenBranch, OpenVisit, Outcome, Priority, RoleId, Status, Task, TaskId, Timestamp, Verdict,
-    Visit, WorkflowName, distinct,
+    OpenBranch, OpenVisit, Outcome, Priority, RoleId, Status, Task, TaskId, TaskPlan, Timestamp,
+    Verdict, Visit, WorkflowName, distinct,
 };
 use crate::files::acceptance;
 use crate::files::acceptance::{TESTS, TESTS_FILE};
@@ -324,6 +324,7 @@ impl<'t> SummaryDocument<'t> {
     pub(crate) fn of(summary: &'t TaskSummary, path: &'t ProjectPath, now: Timestamp) -> Self {
         let whole = |at: Timestamp| time(at.as_second());
         let boxes = summary.checklist;
+        let TaskPlan { priority: _, due, milestone, links } = &summary.plan;
         let branch = |branch: &OpenBranch| json!({"id": branch.id, "role": branch.role, "agent": branch.agent, "status": branch.status});
         Self {
             id: &summary.id,
@@ -338,10 +339,10 @@ impl<'t> SummaryDocument<'t> {
             agent: summary.routing.agent.as_ref(),
             branches: summary.open_branches.iter().map(branch).collect(),
             priority: summary.priority(),
-            due: summary.plan.due,
+            due: *due,
             overdue: summary.is_overdue(now),
-            milestone: summary.plan.milestone.as_deref(),
-            links: summary.plan.links.iter().map(link_value).collect(),
+            milestone: milestone.as_deref(),
+            links: links.iter().map(link_value).collect(),
             checklist: (boxes.total() > 0)
                 .then(|| json!({"done": boxes.done, "total": boxes.total()})),
             entered: summary.gate.as_ref().map(|open| whole(open.entered)),

@@ -111,7 +111,8 @@ pub(crate) fn brief_value(file: &TaskFile, context: &GateContext) -> Value {
     };
     let statements: Vec<Value> = context.statements.iter().map(said).collect();
     let field = |key| file.field(key).filter(|node| !node.is_null()).map(Node::to_value);
-    let links: Vec<Value> = file.task.plan.links.iter().map(link_value).collect();
+    let TaskPlan { priority: _, due, milestone, links } = &file.task.plan;
+    let links: Vec<Value> = links.iter().map(link_value).collect();
     let earlier: Vec<Value> = context.earlier.iter().map(review_value).collect();
     without_nulls(json!({
         "id": file.task.id.as_str(),
@@ -120,8 +121,8 @@ pub(crate) fn brief_value(file: &TaskFile, context: &GateContext) -> Value {
         "createdBy": file.task.created_by,
         "parent": file.task.parent,
         "priority": file.task.states_priority().then(|| file.task.priority()),
-        "due": file.task.plan.due,
-        "milestone": file.task.plan.milestone,
+        "due": due,
+        "milestone": milestone,
         "links": some(&links),
         "description": file.task.description,
         "body": file.body(),
@@ -207,9 +208,10 @@ pub(crate) fn created_by(file: &TaskFile) -> Option<String> {
 /// Returns the task's due date, milestone and links, by name.
 pub(crate) fn plan_lines(plan: &TaskPlan) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
-    lines.extend(plan.due.map(|due| ("due", due.to_string())));
-    lines.extend(plan.milestone.as_ref().map(|name| ("milestone", one_line(name))));
-    lines.extend(plan.links.iter().map(|link| ("link", one_line(&link.to_string()))));
+    let TaskPlan { priority: _, due, milestone, links } = plan;
+    lines.extend(due.map(|due| ("due", due.to_string())));
+    lines.extend(milestone.as_ref().map(|name| ("milestone", one_line(name))));
+    lines.extend(links.iter().map(|link| ("link", one_line(&link.to_string()))));
     lines
 }
 

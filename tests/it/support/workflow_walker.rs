@@ -289,12 +289,9 @@ fn circle(mut ways: BTreeMap<String, BTreeSet<String>>) -> Option<String> {
 }
 
 fn opened(rules: &Rules, workflow: &Workflow, kind: &Kind) -> Task {
-    let new = NewTask {
-        title: "Walk".to_owned(),
-        tags: kind.tags.clone(),
-        metadata: kind.metadata.clone(),
-        ..NewTask::default()
-    };
+    let mut new = NewTask::titled("Walk");
+    new.fields.tags.clone_from(&kind.tags);
+    new.fields.metadata.clone_from(&kind.metadata);
     let task = new_from(&new, "AOF-abc".parse().unwrap(), workflow.name.clone(), at(0));
     step(rules, &task, &Act::Open)
 }

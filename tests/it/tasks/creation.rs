@@ -177,11 +177,11 @@ fn an_invalid_task_is_refused_whole() {
     --- stdout
     {
       "error": "invalid_tasks",
-      "message": "standard input cannot be taken: task 2: unknown field `titel`, expected one of `title`, `description`, `body`, `priority`, `due`, `milestone`, `links`, `tags`, `metadata`, `context`, `workflow`, `dependsOn`, `parent`\n\ngive a list of objects, as in `[{\"title\": \"Add login\", \"tags\": [\"auth\"]}]`",
+      "message": "standard input cannot be taken: task 2: `new` takes no argument `titel`; did you mean `title`?\n\ngive a list of objects, as in `[{\"title\": \"Add login\", \"tags\": [\"auth\"]}]`",
       "jsonVersion": 1
     }
     --- stderr
-    standard input cannot be taken: task 2: unknown field `titel`, expected one of `title`, `description`, `body`, `priority`, `due`, `milestone`, `links`, `tags`, `metadata`, `context`, `workflow`, `dependsOn`, `parent`
+    standard input cannot be taken: task 2: `new` takes no argument `titel`; did you mean `title`?
     "#);
     env.write(
         "tasks.json",
@@ -190,7 +190,7 @@ fn an_invalid_task_is_refused_whole() {
     assert_snapshot!(env.aof(&["task", "new", "--from", "tasks.json"]), @r#"
     exit 4
     --- stderr
-    error: `tasks.json` cannot be taken: task 1: a list is needed, and this is the text "x"; task 2: an object is needed, and this is the number `3`; task 3: an object is needed, and this is a list
+    error: `tasks.json` cannot be taken: task 1: `tags` of `new` is to be a list of texts, not the text `x`; task 2: it is not an object; task 3: `metadata` of `new` is to be an object, not a list
 
     hint: give a list of objects, as in `[{"title": "Add login", "tags": ["auth"]}]`
     "#);

@@ -8,10 +8,10 @@ use super::{Origin, Spliced, TaskFile};
 use crate::config::decode::text_of;
 use crate::frontmatter::{Edit, Path};
 use crate::yaml::{MappingEntry, Node, NodeKind};
-use aof_domain::{AgentId, Map, Task};
+use aof_domain::{AgentId, Map, PlanKey, Task};
 
-/// The keys whose values are texts, or lists of texts, even if they look like numbers.
-const TEXTS: [&str; 6] = ["title", "description", "priority", "milestone", "tags", "blockers"];
+/// The keys, with those of the plan, whose values are texts, or lists of texts, even if they look like numbers.
+const TEXTS: [&str; 4] = ["title", "description", "tags", "blockers"];
 
 /// The engine's keys.
 const OWN: [&str; 12] = [
@@ -51,7 +51,8 @@ pub(crate) fn read_entries<'n, 's: 'n>(
     entries: impl IntoIterator<Item = &'n MappingEntry<'s>>,
 ) -> Map {
     let value = |entry: &MappingEntry<'_>| {
-        let is_text = TEXTS.contains(&entry.key.text.as_ref());
+        let key = entry.key.text.as_ref();
+        let is_text = TEXTS.contains(&key) || PlanKey::names().any(|name| name == key);
         if is_text { texts(&entry.value) } else { entry.value.to_value() }
     };
     entries.into_iter().map(|entry| (entry.key.text.clone().into_owned(), value(entry))).collect()

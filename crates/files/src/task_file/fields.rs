@@ -12,12 +12,9 @@ pub(crate) const INPUT: &str = "input";
 
 /// Returns the fields of a task without its history: people's fields first, then the engine's.
 pub(crate) fn fields(task: &Task) -> Map {
+    let heading = json!({"title": task.title, "description": task.description});
+    let plan = task.plan.values().map(|(key, value)| (key.to_owned(), value));
     let people = json!({
-        "title": task.title,
-        "description": task.description,
-        "priority": task.plan.priority,
-        "due": task.plan.due,
-        "milestone": task.plan.milestone,
         "links": task.plan.links.iter().map(link_value).collect::<Vec<_>>(),
         "tags": task.tags,
         "metadata": task.metadata,
@@ -43,9 +40,7 @@ pub(crate) fn fields(task: &Task) -> Map {
         "context": task.context,
         "workflowHash": task.workflow_hash,
     });
-    let mut all = applying(people);
-    all.extend(applying(own));
-    all
+    [heading, Value::Object(plan.collect()), people, own].into_iter().flat_map(applying).collect()
 }
 
 /// Returns the review context as files and JSON show it.

@@ -6,23 +6,25 @@ use super::TaskFile;
 use crate::config::decode::{one_or_many, text_of};
 use crate::yaml::scalar::{Legacy, legacy};
 use crate::yaml::{Fault, Node, NodeKind, NodeLayout};
-use aof_domain::{Priority, nearest};
+use aof_domain::{PlanKey, Priority, nearest};
 
-/// The keys that a misspelled key may mean, each with other spellings of it.
-const KEYS: [(&str, &[&str]); 12] = [
+/// The keys that a misspelled key may mean, besides those of the plan, each with other spellings of it.
+const KEYS: [(&str, &[&str]); 10] = [
     ("routing: {workflow: ...}", &["workflow"]),
     ("title", &[]),
     ("tests", &["test", "acceptancetests"]),
     ("tags", &["tag", "labels", "label", "hashtags"]),
-    ("priority", &[]),
     ("due", &["duedate"]),
-    ("milestone", &[]),
     ("links", &["link"]),
     ("dependsOn", &["depends", "dependencies"]),
     ("parent", &[]),
     ("metadata", &[]),
     ("context", &[]),
 ];
+
+fn keys() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+    KEYS.into_iter().chain(PlanKey::names().map(|key| (key, &[][..])))
+}
 
 /// Returns the values that are read otherwise than they look, each with its place and the form to write.
 pub fn misread(file: &TaskFile) -> Vec<Fault> {
@@ -74,7 +76,7 @@ pub fn misread(file: &TaskFile) -> Vec<Fault> {
         let is_text = matches!(key, "title" | "milestone" | "tags");
         for node in one_or_many(value) {
             let is_cut = is_text && node.layout == NodeLayout::Plain
-                || node.is_null() && KEYS.iter().any(|(known, _)| *known == key);
+                || node.is_null() && keys().any(|(known, _)| known == key);
             if let Some(cut) = is_cut.then(|| hashed(file.source.text(), node)).flatten() {
                 let fix = "put the text in quotes, or leave out the `#`".to_owned();
                 add(node, format!("`{cut}` is a comment and is not read as `{key}`"), fix);
@@ -84,14 +86,14 @@ pub fn misread(file: &TaskFile) -> Vec<Fault> {
     let plain = |key: &str| key.replace(['_', '-', ' '], "").to_lowercase();
     for entry in file.source.root().entries() {
         let given = &entry.key.text;
-        let meant = KEYS.iter().find(|(key, others)| {
+        let meant = keys().find(|(key, others)| {
             let given = plain(given);
             given == plain(key) || others.contains(&given.as_str())
         });
         let is_empty = |key: &str| {
             file.field(key).is_none_or(|node| node.is_null() || node.to_value() == json!([]))
         };
-        if let Some((key, _)) = meant.filter(|(key, _)| given != key && is_empty(key)) {
+        if let Some((key, _)) = meant.filter(|(key, _)| given.as_ref() != *key && is_empty(key)) {
             let message = format!("the key `{given}` is not read");
             let fault = Fault::new("misread_form", entry.key.span.clone(), message);
             found.push(fault.help(format!("did you mean `{key}`?")));

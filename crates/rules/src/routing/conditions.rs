@@ -50,7 +50,7 @@ pub(crate) struct ConditionScope<'a> {
     task: &'a Task,
     history: &'a [Visit],
     context: &'a Map,
-    values: OnceCell<[Value; 7]>,
+    values: OnceCell<Vec<(&'static str, Value)>>,
 }
 
 impl<'a> ConditionScope<'a> {
@@ -60,28 +60,18 @@ impl<'a> ConditionScope<'a> {
     }
 
     /// Returns the names with their values.
-    pub(crate) fn names(&self) -> [(&str, &Value); 7] {
-        let [priority, due, milestone, tags, metadata, history, context] =
-            self.values.get_or_init(|| {
-                [
-                    json!(self.task.priority()),
-                    json!(self.task.plan.due),
-                    json!(self.task.plan.milestone),
-                    json!(self.task.tags),
-                    Value::Object(self.task.metadata.clone()),
-                    self.history.iter().map(visible).collect(),
-                    Value::Object(self.context.clone()),
-                ]
-            });
-        [
-            ("priority", priority),
-            ("due", due),
-            ("milestone", milestone),
-            ("tags", tags),
-            ("metadata", metadata),
-            ("gateHistory", history),
-            ("context", context),
-        ]
+    pub(crate) fn names(&self) -> Vec<(&str, &Value)> {
+        let values = self.values.get_or_init(|| {
+            let mut values: Vec<_> = self.task.plan_values().collect();
+            values.extend([
+                ("tags", json!(self.task.tags)),
+                ("metadata", Value::Object(self.task.metadata.clone())),
+                ("gateHistory", self.history.iter().map(visible).collect()),
+                ("context", Value::Object(self.context.clone())),
+            ]);
+            values
+        });
+        values.iter().map(|(name, value)| (*name, value)).collect()
     }
 }
 

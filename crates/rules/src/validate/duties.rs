@@ -4,7 +4,7 @@ use super::checker::RuleChecker;
 use crate::condition::Condition;
 use crate::outputs::{Problem, judge_value};
 use crate::workflow::graph::goes_back;
-use crate::workflow::rules::{CONDITION_NAMES, DECIDING_NAMES};
+use crate::workflow::rules::{condition_names, deciding_names};
 use aof_domain::workflow::gate::Mark;
 use aof_domain::workflow::shape::ShapeKind;
 use aof_domain::{
@@ -168,9 +168,10 @@ impl RuleChecker<'_> {
             }
             return;
         };
-        let names = if gate.kind == GateKind::Condition { DECIDING_NAMES } else { CONDITION_NAMES };
+        let decides = gate.kind == GateKind::Condition;
+        let names = if decides { deciding_names() } else { condition_names() };
         let at = self.place(None, "when");
-        match Condition::compile(source, names) {
+        match Condition::compile(source, &names) {
             Ok(condition) => {
                 let human = gate.duty().is_some_and(|duty| duty.require_human);
                 if fails_open && (human || gate.can_reject()) {

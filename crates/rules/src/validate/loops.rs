@@ -2,7 +2,7 @@
 
 use super::checker::RuleChecker;
 use crate::condition::Condition;
-use crate::workflow::rules::DECIDING_NAMES;
+use crate::workflow::rules::deciding_names;
 use aof_domain::{ConfigPlace, Exhausted, ForEach, GateKind, Target, did_you_mean, listed};
 
 impl RuleChecker<'_> {
@@ -80,7 +80,7 @@ impl RuleChecker<'_> {
     pub(crate) fn rounds(&mut self) {
         let Some(repeat) = &self.workflow.repeat else { return };
         let name = self.workflow.name.clone();
-        match Condition::compile(&repeat.until, DECIDING_NAMES) {
+        match Condition::compile(&repeat.until, &deciding_names()) {
             Ok(condition) => drop(self.conditions.until.insert(name.clone(), condition)),
             Err(faults) => {
                 let at = ConfigPlace::Workflow { workflow: name.clone(), field: "repeat.until" };

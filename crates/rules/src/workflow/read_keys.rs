@@ -48,15 +48,13 @@ impl ReadKeys {
         if self.parent && before.parent != after.parent {
             keys.insert("parent".to_owned());
         }
+        let planned = |task: &Task, name: &str| task.plan_values().find(|(key, _)| *key == name);
         for (name, member) in &self.names {
             let differs = match (name.as_str(), member) {
                 ("tags", _) => before.tags != after.tags,
-                ("priority", _) => before.priority() != after.priority(),
-                ("due", _) => before.plan.due != after.plan.due,
-                ("milestone", _) => before.plan.milestone != after.plan.milestone,
                 ("metadata", Some(key)) => before.metadata.get(key) != after.metadata.get(key),
                 ("metadata", None) => before.metadata != after.metadata,
-                _ => false,
+                (key, _) => planned(before, key) != planned(after, key),
             };
             if differs {
                 let member = member.as_ref().filter(|_| name == "metadata");

@@ -9,8 +9,8 @@ use aof_domain::workflow::gate::Mark;
 use aof_domain::workflow::shape::{Others, ShapeKind};
 use aof_domain::{
     AgentId, Channel, ContextRules, Digest, Duty, Exhausted, Exits, ForEach, Fork, Gate, GateId,
-    GateKind, Map, Org, Outcome, Outputs, Period, Project, Repeat, RoleId, Route, Shape, Signal,
-    Station, Task, Workflow, WorkflowName,
+    GateKind, Map, Org, Outcome, Outputs, Period, PlanKey, Project, Repeat, RoleId, Route, Shape,
+    Signal, Station, Task, Workflow, WorkflowName,
 };
 
 /// The compiled conditions.
@@ -22,13 +22,17 @@ pub(crate) struct Conditions {
     pub(crate) until: BTreeMap<WorkflowName, Condition>,
 }
 
-/// The names that a condition may use (spec 1, 3.2), and people's plan.
-pub(crate) const CONDITION_NAMES: &[&str] =
-    &["tags", "metadata", "gateHistory", "priority", "due", "milestone"];
+/// Returns the names that a condition may use (spec 1, 3.2), and those of people's plan.
+pub(crate) fn condition_names() -> Vec<&'static str> {
+    ["tags", "metadata", "gateHistory"].into_iter().chain(PlanKey::names()).collect()
+}
 
-/// The names that the condition of an automatic gate may use (DESIGN section 5).
-pub(crate) const DECIDING_NAMES: &[&str] =
-    &["tags", "metadata", "gateHistory", "context", "priority", "due", "milestone"];
+/// Returns the names that the condition of an automatic gate may use: also the outputs of gates, in `context`.
+pub(crate) fn deciding_names() -> Vec<&'static str> {
+    let mut names = condition_names();
+    names.insert(3, "context");
+    names
+}
 
 /// Validated rules.
 #[derive(Debug, Clone)]

@@ -69,7 +69,7 @@ impl Posted {
             InputKind::Text if field.name == "body" => json!(self.many_lines(field.name)),
             InputKind::Text | InputKind::Word(_) => json!(self.many_lines(field.name).trim()),
             InputKind::Texts if field.name == "tags" => json!(self.tags()),
-            InputKind::Texts => json!(self.lines(field.name)),
+            InputKind::Texts | InputKind::Links => json!(self.lines(field.name)),
             _ => return None,
         };
         let is_given = value != json!("") && value != json!([]);
