@@ -149,7 +149,7 @@ impl DoneCount {
     }
 
     fn of_children(children: ChildProgress) -> Option<Self> {
-        let ChildProgress { complete: done, total } = children;
+        let ChildProgress { complete: done, total, .. } = children;
         (total > 0).then_some(Self { done, total })
     }
 }
