@@ -299,3 +299,21 @@ fn every_door_makes_the_same_commits() {
     }
     assert!(differences.is_empty(), "{}", differences.join("\n\n"));
 }
+
+#[test]
+fn every_operation_of_the_http_interface_has_a_row() {
+    let env = TestEnvironment::new();
+    let board = Board::start(&env, &["--agent", "agent-7"]);
+    let document: Value =
+        serde_json::from_str(&board.get("/api/v1/openapi.json").body).expect("it is JSON");
+    let paths = document["paths"].as_object().expect("it has paths");
+    let changing = paths.iter().filter(|(_, methods)| methods.get("post").is_some());
+    let mut names: Vec<&str> = changing.filter_map(|(path, _)| path.rsplit('/').next()).collect();
+    let mut rows: Vec<&str> =
+        ROWS.iter().filter(|row| row.api.is_some()).map(|row| row.operation).collect();
+    // A new task is posted to the list of tasks.
+    rows.iter_mut().filter(|name| **name == "create").for_each(|name| *name = "tasks");
+    names.sort_unstable();
+    rows.sort_unstable();
+    assert_eq!(names, rows);
+}
