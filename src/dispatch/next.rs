@@ -94,7 +94,7 @@ fn search(
         Ok((seen, list(workspace, in_force, &ListRequest::default(), Sort::Priority)))
     };
     let (mut seen, mut listing) = look()?;
-    if dry_run == DryRun::No && listing.tasks.iter().any(|(task, _)| task.is_owed(rules)) {
+    if dry_run == DryRun::No && listing.tasks.iter().any(|(task, _)| task.has_due_act(rules)) {
         // Under changed rules, tasks may wait for other agents than those in their files.
         follow_rules_now(workspace)?;
         (seen, listing) = look()?;

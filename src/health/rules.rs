@@ -332,7 +332,7 @@ pub(crate) fn check_unapplied_rules(context: &CheckContext<'_>) -> CheckResult {
     let Some(CheckedProject { in_force, listing, .. }) = context.project() else {
         return Ok(Vec::new());
     };
-    let waiting = listing.tasks.iter().filter(|(task, _)| task.is_owed(&in_force.rules));
+    let waiting = listing.tasks.iter().filter(|(task, _)| task.has_due_act(&in_force.rules));
     let ids: Vec<&str> = waiting.map(|(header, _)| header.id.as_str()).collect();
     let what = match ids.len() {
         0 => return Ok(Vec::new()),

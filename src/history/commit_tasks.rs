@@ -13,7 +13,7 @@ use crate::project::active_rules::{default_rules, rules_at};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
-use crate::rules::merge::{Merged, Superseded, apart, merge};
+use crate::rules::merge::{Merged, Superseded, merge, sides};
 use crate::storage::layout::{archive_path, is_archived, task_id, task_path};
 use crate::storage::{ProjectPath, layout};
 use crate::tasks::merge::file_merge::merge_files;
@@ -396,7 +396,7 @@ impl TaskChanges {
 impl TaskPair {
     /// Returns the merged task, with people's fields as in `people`; `None` if the two cannot be merged.
     pub(crate) fn merged(&self, rules: &Rules, people: &Task) -> Option<Merged> {
-        let apart = apart(self.base.as_deref(), &self.ours, &self.theirs).ok()?;
-        Some(merge(rules, &apart, people))
+        let sides = sides(self.base.as_deref(), &self.ours, &self.theirs).ok()?;
+        Some(merge(rules, &sides, people))
     }
 }

@@ -9,7 +9,7 @@ use crate::project::rule_files::compiled;
 use crate::project::rule_files::{committed, worktree_rule_files};
 use crate::project::workspace::Workspace;
 use crate::rules::{
-    Act, Decision, Difference, Rules, Workplace, decide, differences, owed, preview,
+    Act, Decision, Difference, Rules, Workplace, decide, differences, due_act, preview,
 };
 use crate::storage::StoreError;
 use crate::storage::task_files;
@@ -168,7 +168,7 @@ fn apply_pending_steps(rules: &Rules, task: &Task, now: Timestamp) -> Task {
     for _ in
         0..rules.project.workflows.iter().map(|workflow| workflow.gates.len()).sum::<usize>() + 10
     {
-        let Some(act) = owed(rules, &task) else { break };
+        let Some(act) = due_act(rules, &task) else { break };
         let Ok(Decision::Step(step)) = decide(rules, &task, &act, now) else { break };
         task = step.task;
     }
@@ -192,7 +192,7 @@ fn forecast(old: &Rules, new: &Rules, task: &Task, now: Timestamp) -> Option<Tas
     }
     let after = apply_pending_steps(new, task, now);
     if let Some(visit) = after.history.get(task.history.len()) {
-        let why = match owed(new, task) {
+        let why = match due_act(new, task) {
             Some(Act::Pass) => "it decides by itself now".to_owned(),
             _ => visit.summary.clone(),
         };

@@ -279,7 +279,7 @@ fn owed_tasks(workspace: &Workspace) -> Result<(Vec<TaskId>, Vec<Unreadable>), P
     listing.tasks.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
     let rules = &in_force.rules;
     let due = listing.tasks.iter().filter(|(task, _)| {
-        task.is_owed(rules) || !held_by_outsiders(rules, &task.task).is_empty()
+        task.has_due_act(rules) || !held_by_outsiders(rules, &task.task).is_empty()
     });
     Ok((due.map(|(task, _)| task.id.clone()).collect(), listing.unreadable))
 }

@@ -14,7 +14,7 @@ use crate::project::active_rules::rules_at;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{
-    Act, Actor, Decision, Refusal, Rules, Warning, WorkflowStep, Workplace, decide, owed,
+    Act, Actor, Decision, Refusal, Rules, Warning, WorkflowStep, Workplace, decide, due_act,
     passes_by_itself,
 };
 use crate::storage::layout::{archive_path, companions, task_path};
@@ -218,7 +218,7 @@ pub(crate) fn step_owed_to_rules(
 ) -> Result<Option<Choice>, ProjectError> {
     let rules = &state.in_force.rules;
     let task = &state.file.task;
-    let (act, is_stray) = match owed(rules, task) {
+    let (act, is_stray) = match due_act(rules, task) {
         Some(act) => (act, false),
         None => match stray_claim(workspace, state)? {
             Some(act) => (act, true),

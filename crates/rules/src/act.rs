@@ -56,7 +56,7 @@ impl Act {
     /// Returns the acting agent, unless a signature proves it.
     pub fn unsigned_actor(&self) -> Option<&AgentId> {
         match self {
-            Self::Complete(own) if own.signature.is_none() => Some(&own.agent),
+            Self::Complete(completion) if completion.signature.is_none() => Some(&completion.agent),
             Self::Claim { agent, .. } | Self::Renew { agent, .. } => Some(agent),
             Self::Assign { by, .. }
             | Self::Hold { by, .. }

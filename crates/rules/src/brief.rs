@@ -101,8 +101,8 @@ pub fn brief_at(
     let gate = workplace.gate;
     let mut reviews = standing_reviews(task).into_iter();
     let (review, has_come_back) = reviews.next().unzip();
-    let earlier: Vec<ReviewContext> = reviews.map(|(own, _)| own).collect();
-    let own = review.as_ref().and_then(|review| own_wishes(workplace, review));
+    let earlier: Vec<ReviewContext> = reviews.map(|(review, _)| review).collect();
+    let requests = review.as_ref().and_then(|review| place_requests(workplace, review));
     let mut gaps = Gaps::default();
     let values = Values { workflow, task, body, incoming: None };
     let arrivals = arrivals(task, &workplace.station());
@@ -114,7 +114,7 @@ pub fn brief_at(
     });
     // Requests are for the agent that makes the changes; the gate that requested them gets a checklist of them.
     let occasion = match review.as_ref().filter(|_| has_come_back == Some(true)) {
-        Some(review) if review.from_gate == workplace.station().gate => match &own {
+        Some(review) if review.from_gate == workplace.station().gate => match &requests {
             Some(_) => Occasion::Again,
             None => Occasion::Review,
         },
@@ -135,12 +135,12 @@ pub fn brief_at(
     let instructions = written.instructions.take();
     let instructions =
         instructions.or_else(|| entry.instructions.as_ref().map(|text| gaps.fill(&values, text)));
-    let review = own.filter(|_| matches!(occasion, Occasion::Again)).or(review);
+    let review = requests.filter(|_| matches!(occasion, Occasion::Again)).or(review);
     Some(GateContext {
         ticket: task.ticket_of(workplace.branch()),
         prompt,
         item: loops::item_value(workflow, task),
-        round: workflow.repeat.as_ref().map(|own| (loops::round(&task.history), own.max)),
+        round: workflow.repeat.as_ref().map(|repeat| (loops::round(&task.history), repeat.max)),
         role: written.role.clone().unwrap_or_else(|| role(gate, &occasion)),
         gate: workplace.station(),
         expectations: written.expectations.clone().unwrap_or_else(|| expectations(gate, &occasion)),
@@ -153,8 +153,8 @@ pub fn brief_at(
             })
             .collect(),
         tips: {
-            let own = written.tips.clone().unwrap_or_else(|| tips(gate));
-            own.into_iter()
+            let tips = written.tips.clone().unwrap_or_else(|| tips(gate));
+            tips.into_iter()
                 .chain(gate.wait_for.map(|WaitFor::Children| CHILDREN.to_owned()))
                 .collect()
         },
@@ -180,16 +180,16 @@ pub fn brief_at(
 }
 
 /// Returns the requests that the workplace itself made; of a fork's review, only the branch's part.
-fn own_wishes(workplace: &Workplace<'_>, review: &ReviewContext) -> Option<ReviewContext> {
+fn place_requests(workplace: &Workplace<'_>, review: &ReviewContext) -> Option<ReviewContext> {
     let Some(branch) = workplace.branch() else { return Some(review.clone()) };
     let mark = format!("{branch}: ");
-    let own: Vec<String> = review
+    let requests: Vec<String> = review
         .blockers
         .iter()
         .filter_map(|text| text.strip_prefix(&mark))
         .map(str::to_owned)
         .collect();
-    (!own.is_empty()).then(|| ReviewContext { blockers: own, ..review.clone() })
+    (!requests.is_empty()).then(|| ReviewContext { blockers: requests, ..review.clone() })
 }
 
 /// Returns the prompt of the route that an entry took. At a fork, the route is the fork's.

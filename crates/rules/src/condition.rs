@@ -213,7 +213,7 @@ impl ConditionChecker<'_> {
             Expression::CallExpression(call) => self.call(call),
             Expression::ChainExpression(chain) => match &chain.expression {
                 ChainElement::CallExpression(call) => self.call(call),
-                link => link.as_member_expression().into_iter().for_each(|own| self.member(own)),
+                link => link.as_member_expression().into_iter().for_each(|node| self.member(node)),
             },
             Expression::UnaryExpression(unary) => {
                 use UnaryOperator::{LogicalNot, UnaryNegation, UnaryPlus};

@@ -66,8 +66,8 @@ fn events_of_entry(
 ) -> Vec<Event> {
     let had = |task| holders(task, visit.branch.as_ref(), true);
     let holders = || before.map(had).unwrap_or_default();
-    let own = || Box::new(visit.clone());
-    let mut events = vec![Event::Transition(own())];
+    let ended = || Box::new(visit.clone());
+    let mut events = vec![Event::Transition(ended())];
     match &visit.outcome {
         Ending::Completed(_) => events.extend(rejection(history, after, visit)),
         Ending::Timeout => events.push(Event::TimedOut {
@@ -77,9 +77,9 @@ fn events_of_entry(
             timeout: visit_timeout(rules, after, visit),
             escalate_to: visit.escalated_to.clone(),
         }),
-        Ending::Moved => events.push(Event::Moved { visit: own(), holders: holders() }),
-        Ending::Override => events.push(Event::Overridden { visit: own(), holders: holders() }),
-        Ending::Reopened => events.push(Event::Reopened(own())),
+        Ending::Moved => events.push(Event::Moved { visit: ended(), holders: holders() }),
+        Ending::Override => events.push(Event::Overridden { visit: ended(), holders: holders() }),
+        Ending::Reopened => events.push(Event::Reopened(ended())),
         Ending::Cancelled => {}
     }
     if let Some(role) = &visit.escalated_to {
@@ -175,7 +175,7 @@ fn events_of_fields(rules: &Rules, before: &Task, after: &Task, act: Option<&Act
                 role: workplace.map(|workplace| workplace.role.clone()),
                 agent: holders(after, branch.as_ref(), false).pop(),
                 timeout: limits
-                    .and_then(|(workplace, own)| TimeLimits::of(own, workplace.duty).timeout),
+                    .and_then(|(workplace, place)| TimeLimits::of(place, workplace.duty).timeout),
                 escalate_to: None,
             });
         }
@@ -188,7 +188,7 @@ fn events_of_fields(rules: &Rules, before: &Task, after: &Task, act: Option<&Act
             // The rules no longer allow the holder (spec 1, 9.13).
             events.extend(newly_free(before, after).map(|(gate, agent)| Event::AssignmentError {
                 expected_role:
-                    places(after).find(|place| place.0 == gate).and_then(|own| own.1.cloned()),
+                    places(after).find(|place| place.0 == gate).and_then(|place| place.1.cloned()),
                 actual_role: rules.org.roles_of(&agent).cloned().collect(),
                 gate,
                 agent,
@@ -215,12 +215,12 @@ type HeldPlace<'a> = (Station, Option<&'a RoleId>, Option<&'a AgentId>, Option<T
 
 fn places(task: &Task) -> impl Iterator<Item = HeldPlace<'_>> {
     task.gate.iter().flat_map(|open| {
-        let own = &task.routing;
+        let routing = &task.routing;
         let at = Station::from(&open.current);
-        let whole = (at, own.role.as_ref(), own.agent.as_ref(), own.claimed);
-        let branches = open.branches.iter().map(|own| {
-            let at = Station { gate: open.current.clone(), branch: Some(own.id.clone()) };
-            (at, Some(&own.role), own.agent.as_ref(), own.claimed)
+        let whole = (at, routing.role.as_ref(), routing.agent.as_ref(), routing.claimed);
+        let branches = open.branches.iter().map(|part| {
+            let at = Station { gate: open.current.clone(), branch: Some(part.id.clone()) };
+            (at, Some(&part.role), part.agent.as_ref(), part.claimed)
         });
         std::iter::once(whole).chain(branches)
     })
@@ -255,9 +255,9 @@ fn new_blocks(before: Option<&Task>, after: &Task) -> Vec<Event> {
     let Some(open) = &after.gate else { return Vec::new() };
     let was = |id: &GateId| {
         let old = before.and_then(|task| task.gate.as_ref()?.branch(id));
-        old.is_some_and(|own| own.status == BranchStatus::Blocked)
+        old.is_some_and(|part| part.status == BranchStatus::Blocked)
     };
-    let said = |branch: Option<&GateId>| {
+    let sender = |branch: Option<&GateId>| {
         let last = after
             .history
             .last()
@@ -265,12 +265,12 @@ fn new_blocks(before: Option<&Task>, after: &Task) -> Vec<Event> {
         last.and_then(|visit| visit.agent.clone())
     };
     let blocked =
-        open.branches.iter().filter(|own| own.status == BranchStatus::Blocked && !was(&own.id));
+        open.branches.iter().filter(|part| part.status == BranchStatus::Blocked && !was(&part.id));
     let mut events: Vec<Event> = blocked
-        .map(|own| Event::Blocked {
-            gate: Station { gate: open.current.clone(), branch: Some(own.id.clone()) },
-            agent: said(Some(&own.id)),
-            blockers: own.blockers.clone(),
+        .map(|part| Event::Blocked {
+            gate: Station { gate: open.current.clone(), branch: Some(part.id.clone()) },
+            agent: sender(Some(&part.id)),
+            blockers: part.blockers.clone(),
         })
         .collect();
     let is_new =
@@ -278,7 +278,7 @@ fn new_blocks(before: Option<&Task>, after: &Task) -> Vec<Event> {
     if is_new && open.held.is_none() && events.is_empty() {
         events.push(Event::Blocked {
             gate: Station::from(&open.current),
-            agent: said(None),
+            agent: sender(None),
             blockers: after.blockers.clone(),
         });
     }
@@ -327,32 +327,32 @@ pub fn audience<'a>(rules: &'a Rules, after: Option<&Task>, events: &[Event]) ->
     let mut notices: Vec<Notice<'a>> = Vec::new();
     for (index, event) in events.iter().enumerate() {
         let kind = event.kind();
-        for own in rules.project.notify.iter().filter(|own| subscribes(own, kind)) {
-            add_notice(&mut notices, index, &own.channel, None, NoticeReader::Anybody);
+        for entry in rules.project.notify.iter().filter(|entry| subscribes(entry, kind)) {
+            add_notice(&mut notices, index, &entry.channel, None, NoticeReader::Anybody);
         }
         for (who, reader, is_told) in concerns(rules, after, events, event) {
             let (name, subscriptions) = match who {
-                Who::Agent(id) => (id.as_str(), rules.org.agent(id).map(|own| &own.notify)),
-                Who::Role(id) => (id.as_str(), rules.org.role(id).map(|own| &own.notify)),
+                Who::Agent(id) => (id.as_str(), rules.org.agent(id).map(|agent| &agent.notify)),
+                Who::Role(id) => (id.as_str(), rules.org.role(id).map(|role| &role.notify)),
                 Who::Owner => {
                     let name = rules.project.owner.as_deref().unwrap_or_default();
                     let owner = name.parse().ok().and_then(|id: AgentId| rules.org.agent(&id));
-                    (name, owner.map(|own| &own.notify))
+                    (name, owner.map(|found| &found.notify))
                 }
             };
-            let wanted = |own: &&Subscription| {
-                subscribes(own, kind) || (is_told && own.on == On::Concerning)
+            let wanted = |entry: &&Subscription| {
+                subscribes(entry, kind) || (is_told && entry.on == On::Concerning)
             };
-            for own in subscriptions.into_iter().flatten().filter(wanted) {
-                add_notice(&mut notices, index, &own.channel, Some(name), reader);
+            for entry in subscriptions.into_iter().flatten().filter(wanted) {
+                add_notice(&mut notices, index, &entry.channel, Some(name), reader);
             }
         }
     }
     notices
 }
 
-fn subscribes(own: &Subscription, kind: EventKind) -> bool {
-    match &own.on {
+fn subscribes(entry: &Subscription, kind: EventKind) -> bool {
+    match &entry.on {
         On::All => true,
         On::Only(kinds) => kinds.contains(&kind),
         On::Concerning => false,
@@ -447,7 +447,7 @@ fn arrivals<'e>(
         _ => task.history.is_empty(),
     };
     if task.gate.is_some() && came {
-        for role in task.routing.role.iter().chain(task.branches().map(|own| &own.role)) {
+        for role in task.routing.role.iter().chain(task.branches().map(|branch| &branch.role)) {
             of_role(rules, role, false, all);
         }
     }

@@ -109,7 +109,7 @@ pub use transition::decide::{begin, decide, rehearse};
 pub use transition::fold::is_looping;
 pub use transition::guards::{is_over, passes_children, waits_for_children};
 pub use transition::repeated::{refuse_other_gate, refuse_repeated};
-pub use transition::rule_changes::{Waits, circle_of, circles, owed};
+pub use transition::rule_changes::{Waits, circle_of, circles, due_act};
 pub use transition::visit::{check_ticket, is_permitted};
 pub use validate::checker::Finding;
 pub use validate::staffing::unstaffed;

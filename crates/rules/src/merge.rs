@@ -22,7 +22,7 @@ pub struct Merged {
     /// Entries of the other side that no longer count, oldest first.
     pub superseded: Vec<Superseded>,
     /// The number of entries of the other side that were decided again: the last ones of the history.
-    pub carried: usize,
+    pub redone: usize,
     /// Acts of the other side without an entry that no longer count.
     pub dropped: Vec<Dropped>,
 }
@@ -38,26 +38,26 @@ pub struct Superseded {
 }
 
 /// Merges the two states. People's fields are taken from `people`, since conditions read them.
-pub fn merge(rules: &Rules, apart: &Apart<'_>, people: &Task) -> Merged {
-    let standing = apart.standing();
+pub fn merge(rules: &Rules, sides: &Sides<'_>, people: &Task) -> Merged {
+    let standing = sides.standing();
     let mut task =
         if standing.is_new() { people.clone() } else { with_people_of(standing, people) };
-    let (mut superseded, mut carried) = (Vec::new(), 0);
-    for (ticket, entry) in apart.contested() {
-        match decide_again(rules, apart, &task, &ticket, entry) {
+    let (mut superseded, mut redone) = (Vec::new(), 0);
+    for (ticket, entry) in sides.contested() {
+        match decide_again(rules, sides, &task, &ticket, entry) {
             Some(next) => {
                 task = next;
-                carried += 1;
+                redone += 1;
             }
             None => superseded.push(Superseded {
-                by: apart.in_place_of(&ticket),
+                by: sides.in_place_of(&ticket),
                 ticket,
                 visit: entry.clone(),
             }),
         }
     }
-    let dropped = dropped(apart, &task);
-    Merged { task, superseded, carried, dropped }
+    let dropped = dropped(sides, &task);
+    Merged { task, superseded, redone, dropped }
 }
 
 /// One of two states that are merged.
@@ -91,7 +91,7 @@ pub enum MergeRefusal {
 
 /// Two states that can be merged.
 #[derive(Debug, Clone, Copy)]
-pub struct Apart<'t> {
+pub struct Sides<'t> {
     base: Option<&'t Task>,
     ours: &'t Task,
     theirs: &'t Task,
@@ -101,11 +101,11 @@ pub struct Apart<'t> {
 }
 
 /// Compares two states with each other and with their base, if known. Fails if they cannot be merged.
-pub fn apart<'t>(
+pub fn sides<'t>(
     base: Option<&'t Task>,
     ours: &'t Task,
     theirs: &'t Task,
-) -> Result<Apart<'t>, MergeRefusal> {
+) -> Result<Sides<'t>, MergeRefusal> {
     let common =
         ours.history.iter().zip(&theirs.history).take_while(|(one, two)| one == two).count();
     match base {
@@ -127,7 +127,7 @@ pub fn apart<'t>(
         (false, true) => Side::Theirs,
         (false, false) => standing_side_without_entries(base, ours, theirs),
     };
-    Ok(Apart { base, ours, theirs, common, stands })
+    Ok(Sides { base, ours, theirs, common, stands })
 }
 
 /// Returns the winning one of two states with the same history.
@@ -140,7 +140,7 @@ fn standing_side_without_entries(base: Option<&Task>, ours: &Task, theirs: &Task
     if only_theirs { Side::Theirs } else { Side::Ours }
 }
 
-impl<'t> Apart<'t> {
+impl<'t> Sides<'t> {
     /// Returns the side whose history, gate and status count.
     pub fn stands(&self) -> Side {
         self.stands
@@ -173,17 +173,17 @@ impl<'t> Apart<'t> {
     /// over are left out: a rebase merges one commit after the other.
     pub(crate) fn contested(&self) -> Vec<(Ticket, &'t Visit)> {
         let (standing, other) = (self.standing(), self.other());
-        let settled = |index: usize, entry: &Visit| {
+        let is_known = |index: usize, entry: &Visit| {
             let before = self.base.and_then(|base| base.history.get(index));
-            let known = |own: &Visit| {
-                own == entry || entry.completion.is_some() && own.completion == entry.completion
+            let known = |other: &Visit| {
+                other == entry || entry.completion.is_some() && other.completion == entry.completion
             };
             before == Some(entry) || standing.history[self.common..].iter().any(known)
         };
         let mut contested = Vec::new();
         let mut visit = 0;
         for (index, entry) in other.history.iter().enumerate() {
-            if index >= self.common && !settled(index, entry) {
+            if index >= self.common && !is_known(index, entry) {
                 let ticket = Ticket {
                     task: other.id.clone(),
                     visit: Some(visit),
@@ -211,21 +211,21 @@ impl<'t> Apart<'t> {
 /// signature does not fit.
 fn decide_again(
     rules: &Rules,
-    apart: &Apart<'_>,
+    sides: &Sides<'_>,
     task: &Task,
     ticket: &Ticket,
     entry: &Visit,
 ) -> Option<Task> {
     let open = task.gate.as_ref()?;
     let is_open =
-        ticket.visit == Some(open.visit) && apart.shares(open.visit) && open.current == entry.gate;
-    let is_said = matches!(entry.outcome, Ending::Completed(_)) && entry.branch.is_some();
-    if !is_open || !is_said {
+        ticket.visit == Some(open.visit) && sides.shares(open.visit) && open.current == entry.gate;
+    let is_vote = matches!(entry.outcome, Ending::Completed(_)) && entry.branch.is_some();
+    if !is_open || !is_vote {
         return None;
     }
-    let carried = apply_entry(rules, task, entry).ok()?;
+    let after = apply_entry(rules, task, entry).ok()?;
     // Under other rules, the signed text is different.
-    flaw(rules, &carried, task.history.len()).is_none().then_some(carried)
+    flaw(rules, &after, task.history.len()).is_none().then_some(after)
 }
 
 /// An act of the losing side that no longer counts.
@@ -244,12 +244,12 @@ pub enum Dropped {
 }
 
 /// Returns the dropped acts of the losing side on a visit that was open on both.
-fn dropped(apart: &Apart<'_>, merged: &Task) -> Vec<Dropped> {
-    let other = apart.other();
-    let Some(open) = other.gate.as_ref().filter(|open| apart.shares(open.visit)) else {
+fn dropped(sides: &Sides<'_>, merged: &Task) -> Vec<Dropped> {
+    let other = sides.other();
+    let Some(open) = other.gate.as_ref().filter(|open| sides.shares(open.visit)) else {
         return Vec::new();
     };
-    let before = apart.base();
+    let before = sides.base();
     let mut dropped: Vec<Dropped> = claims(other)
         .filter(|(ticket, agent)| {
             !has_claim(Some(merged), ticket, agent) && !has_claim(before, ticket, agent)
@@ -271,12 +271,12 @@ fn dropped(apart: &Apart<'_>, merged: &Task) -> Vec<Dropped> {
 /// Returns the claims on the open visit.
 fn claims(task: &Task) -> impl Iterator<Item = (Ticket, &AgentId)> {
     let branches = task.gate.iter().flat_map(|open| &open.branches);
-    let at = branches.filter_map(|own| Some((task.ticket_of(Some(&own.id)), own.agent.as_ref()?)));
+    let at = branches.filter_map(|at| Some((task.ticket_of(Some(&at.id)), at.agent.as_ref()?)));
     at.chain(task.routing.agent.iter().map(|agent| (task.ticket(), agent)))
 }
 
 fn has_claim(task: Option<&Task>, ticket: &Ticket, agent: &AgentId) -> bool {
-    task.is_some_and(|task| claims(task).any(|own| own == (ticket.clone(), agent)))
+    task.is_some_and(|task| claims(task).any(|claim| claim == (ticket.clone(), agent)))
 }
 
 /// The keys whose lists are sets.

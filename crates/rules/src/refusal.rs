@@ -399,7 +399,7 @@ fn flawed(wanted: &ToSign) -> String {
 /// Returns the advice for signing the completion.
 fn of_signature(wanted: &ToSign) -> Advice {
     let key = |key: &PublicKey| format!("  {} {}", key.fingerprint(), key.comment());
-    let keys: Vec<String> = wanted.keys.iter().map(|own| key(own).trim_end().to_owned()).collect();
+    let keys: Vec<String> = wanted.keys.iter().map(|one| key(one).trim_end().to_owned()).collect();
     let keys = keys.join("\n");
     match &wanted.flaw {
         Flaw::Missing | Flaw::OtherText => advice![

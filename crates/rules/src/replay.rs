@@ -76,7 +76,7 @@ const TWO_DAYS: SignedDuration = SignedDuration::from_hours(48);
 /// Returns the acts by which a task may have begun.
 fn beginnings(after: &Task) -> Vec<(Act, Timestamp)> {
     let branches = after.gate.iter().flat_map(|open| &open.branches);
-    let agents = after.routing.agent.iter().chain(branches.filter_map(|own| own.agent.as_ref()));
+    let agents = after.routing.agent.iter().chain(branches.filter_map(|part| part.agent.as_ref()));
     let given = agents.map(|agent| Act::OpenFor { agent: agent.clone() });
     std::iter::once(Act::Open).chain(given).map(|act| (act, opened_at(after))).collect()
 }
@@ -217,21 +217,21 @@ fn candidates(before: &Task, after: &Task) -> Vec<(Act, Timestamp)> {
     let answer = after.gate.as_ref().and_then(|open| open.answer.clone());
     acts.push(Act::Unblock { by: person.clone(), branch: None, reason: answer });
     // All blocked branches that were unblocked together have the same answer.
-    let answered = after.branches().max_by_key(|own| own.resumed);
-    if let Some(reason) = answered.map(|own| own.answer.clone()) {
+    let answered = after.branches().max_by_key(|branch| branch.resumed);
+    if let Some(reason) = answered.map(|branch| branch.answer.clone()) {
         acts.push(Act::Unblock { by: person.clone(), branch: None, reason });
     }
     acts.push(Act::Depend { lost: lost_dependencies(after) });
     // A hold adds its reason to the blockers.
     let reason = after.blockers.last().map(ToString::to_string).unwrap_or_default();
     acts.push(Act::Hold { by: person.clone(), reason });
-    for own in after.gate.iter().flat_map(|open| &open.branches) {
-        let branch = Some(own.id.clone());
-        acts.extend(own.agent.iter().flat_map(|agent| acts_giving_to(agent, branch.as_ref())));
+    for part in after.gate.iter().flat_map(|open| &open.branches) {
+        let branch = Some(part.id.clone());
+        acts.extend(part.agent.iter().flat_map(|agent| acts_giving_to(agent, branch.as_ref())));
         acts.push(Act::Lapse { branch: branch.clone() });
         acts.push(Act::Timeout { branch: branch.clone() });
         acts.push(Act::Release { by: person.clone(), branch: branch.clone() });
-        let reason = own.answer.clone();
+        let reason = part.answer.clone();
         acts.push(Act::Unblock { by: person.clone(), branch, reason });
     }
     acts.extend(after.routing.agent.iter().flat_map(|agent| acts_giving_to(agent, None)));
@@ -390,14 +390,14 @@ pub fn rehashed(
     let hash = rules.hash(&after.routing.workflow)?;
     let known = before.map_or(0, |task| task.history.len());
     let entries = after.history.get(known..).unwrap_or_default();
-    let own = after.workflow_hash.as_deref().or_else(|| entries.last()?.workflow.as_deref())?;
-    if own == hash {
+    let begun = after.workflow_hash.as_deref().or_else(|| entries.last()?.workflow.as_deref())?;
+    if begun == hash {
         return None;
     }
     let renamed = |task: &Task, from: usize| {
         let mut task = task.clone();
         let named = task.history.iter_mut().skip(from).map(|visit| &mut visit.workflow);
-        for name in named.chain([&mut task.workflow_hash]).flatten().filter(|name| *name == own) {
+        for name in named.chain([&mut task.workflow_hash]).flatten().filter(|name| *name == begun) {
             hash.clone_into(name);
         }
         task
@@ -449,10 +449,10 @@ pub(crate) fn apply_entry(rules: &Rules, before: &Task, entry: &Visit) -> Result
 fn without_claims(task: &Task) -> Task {
     let mut task = task.clone();
     (task.routing.agent, task.routing.claimed, task.routing.lost) = (None, None, None);
-    for own in task.gate.iter_mut().flat_map(|open| &mut open.branches) {
-        (own.agent, own.claimed, own.lost) = (None, None, None);
-        if own.status == BranchStatus::InProgress {
-            own.status = BranchStatus::Ready;
+    for branch in task.gate.iter_mut().flat_map(|open| &mut open.branches) {
+        (branch.agent, branch.claimed, branch.lost) = (None, None, None);
+        if branch.status == BranchStatus::InProgress {
+            branch.status = BranchStatus::Ready;
         }
     }
     task.updated = task.created;

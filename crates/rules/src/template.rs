@@ -9,7 +9,7 @@ use std::ops::Range;
 use serde_json::Value;
 
 use crate::routing::loops::item_value;
-use crate::routing::reviews::open_wishes;
+use crate::routing::reviews::open_requests;
 use aof_domain::{Brief, BriefText, Duty, Map, Task, Visit, Workflow};
 
 #[cfg(test)]
@@ -254,7 +254,7 @@ pub(crate) const ITEMS: &str = "items";
 
 /// Returns whether the gate of that name goes through a list.
 pub(crate) fn has_loop(workflow: &Workflow, gate: &str) -> bool {
-    workflow.gates.iter().any(|own| own.id.as_str() == gate && own.for_each().is_some())
+    workflow.gates.iter().any(|known| known.id.as_str() == gate && known.for_each().is_some())
 }
 
 /// The values that every task has.
@@ -324,8 +324,8 @@ impl<'a> Values<'a> {
             return Some(Cow::Borrowed(value));
         }
         match what {
-            "blockers" => return Some(Cow::Owned(self.wishes(gate).0.into())),
-            "notes" => return Some(text(self.wishes(gate).1)),
+            "blockers" => return Some(Cow::Owned(self.requests(gate).0.into())),
+            "notes" => return Some(text(self.requests(gate).1)),
             // A loop has no outputs until its first item is done.
             ITEMS if has_loop(self.workflow, gate) => {
                 return Some(Cow::Owned(Value::Array(Vec::new())));
@@ -333,10 +333,10 @@ impl<'a> Values<'a> {
             _ => {}
         }
         if matches!(what, "body" | EXCERPT) {
-            let own = |visit: &usize| {
+            let here = |visit: &usize| {
                 self.task.history.get(*visit).is_some_and(|visit| visit.gate.as_str() == gate)
             };
-            let work = self.body.works.iter().rev().find(|(visit, _)| own(visit));
+            let work = self.body.works.iter().rev().find(|(visit, _)| here(visit));
             let work = work.map(|(_, work)| work.trim_matches('\n'));
             return Some(text(match work {
                 Some(work) if what == EXCERPT => work.chars().take(EXCERPT_LENGTH).collect(),
@@ -356,15 +356,15 @@ impl<'a> Values<'a> {
         let handed_on = self
             .handed_on(fork)
             .and_then(|outputs| outputs.get(branch))
-            .and_then(|own| own.get(what));
+            .and_then(|stored| stored.get(what));
         if let Some(value) = handed_on {
             return Some(Cow::Borrowed(value));
         }
-        let own = |visit: &&Visit| {
+        let here = |visit: &&Visit| {
             visit.gate.as_str() == fork
-                && visit.branch.as_ref().is_some_and(|own| own.as_str() == branch)
+                && visit.branch.as_ref().is_some_and(|visited| visited.as_str() == branch)
         };
-        let visit = self.task.history.iter().rev().find(own)?;
+        let visit = self.task.history.iter().rev().find(here)?;
         match what {
             "blockers" => Some(Cow::Owned(visit.blockers.clone().into())),
             "notes" => Some(text(visit.rejection_notes.clone().unwrap_or_default())),
@@ -373,33 +373,33 @@ impl<'a> Values<'a> {
     }
 
     /// Returns the unanswered requests of the gate, and their notes.
-    fn wishes(&self, gate: &str) -> (Vec<String>, String) {
+    fn requests(&self, gate: &str) -> (Vec<String>, String) {
         if let Some(review) =
             self.task.review.as_ref().filter(|review| review.from_gate.as_str() == gate)
         {
             return (review.blockers.clone(), review.notes.clone().unwrap_or_default());
         }
-        let open = open_wishes(&self.task.history)
+        let open = open_requests(&self.task.history)
             .into_iter()
             .rev()
-            .find(|wish| wish.from_gate.as_str() == gate);
-        open.map(|wish| (wish.blockers, wish.notes.unwrap_or_default())).unwrap_or_default()
+            .find(|latest| latest.from_gate.as_str() == gate);
+        open.map(|latest| (latest.blockers, latest.notes.unwrap_or_default())).unwrap_or_default()
     }
 
     /// Returns a gate's latest result: its text or its summary, then its outputs; for a fork, the result of each branch.
     fn result(&self, gate: &str) -> Option<Cow<'a, Value>> {
         let of_gate = |visit: &&Visit| visit.gate.as_str() == gate;
-        let fork = self.workflow.gates.iter().find(|own| own.id.as_str() == gate)?.fork();
+        let fork = self.workflow.gates.iter().find(|known| known.id.as_str() == gate)?.fork();
         let branches = fork.map(|fork| fork.branches.as_slice()).unwrap_or_default();
         let mut lines = Vec::new();
         for branch in branches {
-            let own = |visit: &Visit| of_gate(&visit) && visit.branch.as_ref() == Some(branch.id());
-            if let Some(visit) = self.task.history.iter().rposition(own) {
-                lines.push(format!("{}: {}", branch.id(), self.said(visit)));
+            let at = |visit: &Visit| of_gate(&visit) && visit.branch.as_ref() == Some(branch.id());
+            if let Some(visit) = self.task.history.iter().rposition(at) {
+                lines.push(format!("{}: {}", branch.id(), self.work(visit)));
             }
         }
         if lines.is_empty() {
-            lines.push(self.said(self.task.history.iter().rposition(|visit| of_gate(&visit))?));
+            lines.push(self.work(self.task.history.iter().rposition(|visit| of_gate(&visit))?));
         }
         for (name, value) in self.handed_on(gate).into_iter().flatten() {
             let value = as_text(value);
@@ -410,8 +410,8 @@ impl<'a> Values<'a> {
     }
 
     /// Returns the text of a visit, or its summary if it has none.
-    fn said(&self, visit: usize) -> String {
-        let work = self.body.works.iter().find(|(own, _)| *own == visit);
+    fn work(&self, visit: usize) -> String {
+        let work = self.body.works.iter().find(|(ended, _)| *ended == visit);
         let text = work.map(|(_, text)| text.trim_matches('\n').to_owned());
         text.unwrap_or_else(|| self.task.history[visit].summary.clone())
     }

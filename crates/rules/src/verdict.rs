@@ -74,11 +74,11 @@ pub fn read_at(
         // Keys of the frontmatter do not count as lines of the text.
         let is_whole =
             text.trim_start_matches(['\u{feff}', ' ', '\t', '\r', '\n']).starts_with("---");
-        let length = fields.filter(|_| is_whole).map_or(0, |own| own.length);
+        let length = fields.filter(|_| is_whole).map_or(0, |head| head.length);
         let below = text.get(length..).unwrap_or_default();
         reading.verdict = failure(&Masked::new(below), &signal.mark, &words).unwrap_or_else(|| {
-            fields.map_or(TextVerdict::Nothing, |own| {
-                status_verdict(own, status_key(&own.fields, possible, outputs), signal, possible)
+            fields.map_or(TextVerdict::Nothing, |head| {
+                status_verdict(head, status_key(&head.fields, possible, outputs), signal, possible)
             })
         });
     }
@@ -138,24 +138,24 @@ pub(crate) fn reasons(fields: &Map) -> Vec<String> {
 
 /// Returns the verdict of a text whose `STATUS:` line reports a failure: no other line outweighs that.
 fn failure(masked: &Masked<'_>, mark: &Mark, words: &[&str]) -> Option<TextVerdict> {
-    let own = match mark {
+    let wanted = match mark {
         Mark::Key(key) => Some(key.as_str()),
         Mark::Expects(line) => {
             parse_key(line.trim()).filter(|found| !found.value.is_empty()).map(|found| found.key)
         }
         Mark::Tag { .. } | Mark::Status => None,
     };
-    if own.is_some_and(|key| key.eq_ignore_ascii_case("status")) {
+    if wanted.is_some_and(|key| key.eq_ignore_ascii_case("status")) {
         return None;
     }
     let last = sections(masked, &["STATUS"], None).into_iter().rfind(|found| found.key == 0)?;
-    let said = last.loud.first()?.split_whitespace().next().map(bare)?.to_ascii_lowercase();
-    let meant = match said.trim_end_matches([',', ';', ':', '!']) {
+    let word = last.loud.first()?.split_whitespace().next().map(bare)?.to_ascii_lowercase();
+    let meant = match word.trim_end_matches([',', ';', ':', '!']) {
         "failed" | "failure" | "fail" | "error" => "failed",
         "blocked" => "blocked",
         _ => return None,
     };
-    Some(judged(meant, &format!("STATUS: {said}"), words))
+    Some(judged(meant, &format!("STATUS: {word}"), words))
 }
 
 /// Returns the outcome that a verdict stands for; `None` if the gate does not have it.
@@ -298,7 +298,7 @@ fn items(masked: &Masked<'_>, from: usize, keys: &[&str]) -> Vec<String> {
                 let ticked = ["[x]", "[X]"].iter().any(|tick| item.starts_with(tick));
                 let line = start..start + loud.len() + 1;
                 let given = above(&values, line.end)
-                    .is_some_and(|own| line.contains(&own.start) && own.key < keys.len());
+                    .is_some_and(|part| line.contains(&part.start) && part.key < keys.len());
                 inside = !ticked && !given && list.len() < ITEM_LIMIT;
                 if inside {
                     list.push(item.strip_prefix("[ ]").unwrap_or(item).trim().to_owned());
@@ -339,7 +339,7 @@ fn line_verdict(masked: &Masked<'_>, wanted: &str, keys: &[&str]) -> (TextVerdic
     let Some(key) = parse_key(wanted) else {
         let values = sections(masked, keys, None);
         let says = |line: &MaskedLine<'_>| {
-            let is_below = above(&values, line.start).is_some_and(|own| own.holds(line.loud));
+            let is_below = above(&values, line.start).is_some_and(|part| part.holds(line.loud));
             !is_below && decorated(line.loud).1.eq_ignore_ascii_case(wanted)
         };
         let found = masked.lines().filter(says).last();
@@ -437,8 +437,8 @@ fn sections<'m>(masked: &'m Masked<'_>, known: &[&str], tag: Option<&str>) -> Ve
         }
         let open = list.last_mut().filter(|_| inside);
         let is_held = open.as_ref().is_some_and(|section| section.holds(loud));
-        let (from, said) = decorated(loud);
-        let found = parse_key(said).filter(|_| !is_held).and_then(|found| {
+        let (from, bare) = decorated(loud);
+        let found = parse_key(bare).filter(|_| !is_held).and_then(|found| {
             let place = known.iter().position(|known| known.eq_ignore_ascii_case(found.key));
             place.or_else(|| is_loud(found.key).then_some(usize::MAX)).map(|place| (place, found))
         });

@@ -191,7 +191,7 @@ impl Remerge {
             let task = reader.read(&rules, entry, id, *version)?;
             if let Some(task) = task.filter(|task| !is_new(task)) {
                 let task = Task { updated: after.updated, ..with_people_of(&task, after) };
-                all.push(Merged { task, superseded: Vec::new(), carried: 0, dropped: Vec::new() });
+                all.push(Merged { task, superseded: Vec::new(), redone: 0, dropped: Vec::new() });
             }
         }
         Ok(all)

@@ -17,7 +17,7 @@ use crate::files::acceptance::{TESTS, TESTS_FILE};
 use crate::files::task_file::misread::misread;
 use crate::files::task_file::{Origin, TaskFile, link_value};
 use crate::git::ObjectId;
-use crate::rules::{Rules, Stay, is_over, lost_dependencies, owed, stay};
+use crate::rules::{Rules, Stay, due_act, is_over, lost_dependencies, stay};
 use crate::storage::{CacheFile, Deferred, FileStat, ProjectPath};
 use crate::tasks::state::acceptance::count_boxes;
 
@@ -231,8 +231,8 @@ impl TaskSummary {
     }
 
     /// Returns whether the rules require a change of it.
-    pub(crate) fn is_owed(&self, rules: &Rules) -> bool {
-        !self.is_new && self.task.gate.is_some() && owed(rules, &self.task).is_some()
+    pub(crate) fn has_due_act(&self, rules: &Rules) -> bool {
+        !self.is_new && self.task.gate.is_some() && due_act(rules, &self.task).is_some()
     }
 
     /// Returns the roles that it waits for: the gate's, or those of branches that are open.

@@ -12,7 +12,7 @@ use crate::files::task_file::{Defaults, Origin, Scope, Spliced, TaskFile};
 use crate::git::{Marks, MergedText, merge_texts};
 use crate::project::error::ProjectError;
 use crate::rules::Rules;
-use crate::rules::merge::{Keys, Merged, Side, apart, merge, merge_keys, with_people_of};
+use crate::rules::merge::{Keys, Merged, Side, merge, merge_keys, sides, with_people_of};
 
 /// Replaces conflicts in a virtual base, so that they conflict again as long as the branches differ.
 const UNDECIDED: &str = "\u{fffd} aof: undecided where two branches parted \u{fffd}";
@@ -104,11 +104,11 @@ impl ReadVersions {
     /// Merges the versions; the inner error is the reason why that would need a guess.
     fn merged(&self, rules: &Rules) -> Result<Result<MergedFile, String>, ProjectError> {
         let base = self.base.as_ref();
-        let apart = match apart(base.map(|file| &file.task), &self.ours.task, &self.theirs.task) {
-            Ok(apart) => apart,
+        let sides = match sides(base.map(|file| &file.task), &self.ours.task, &self.theirs.task) {
+            Ok(sides) => sides,
             Err(why) => return Ok(Err(why.to_string())),
         };
-        let (standing, other) = match apart.stands() {
+        let (standing, other) = match sides.stands() {
             Side::Ours => (&self.ours, &self.theirs),
             Side::Theirs => (&self.theirs, &self.ours),
         };
@@ -119,7 +119,7 @@ impl ReadVersions {
             Ok(file) => file.task,
             Err(why) => return Ok(Err(why)),
         };
-        let merged = merge(rules, &apart, &people);
+        let merged = merge(rules, &sides, &people);
         let superseded: Vec<Ticket> =
             merged.superseded.iter().map(|own| own.ticket.clone()).collect();
         let bodies = merge_bodies(
@@ -127,7 +127,7 @@ impl ReadVersions {
             [base.map_or("", TaskFile::body), self.ours.body(), self.theirs.body()],
             &superseded,
         )?;
-        let engine = (merged.carried > 0).then_some(&merged.task);
+        let engine = (merged.redone > 0).then_some(&merged.task);
         let by_lines = self.merged_lines((standing, other), &people, &keys)?;
         let standing = by_lines.as_ref().unwrap_or(standing);
         let written = |keys, body: &str| {
@@ -294,9 +294,9 @@ impl MergedFile {
     }
 
     fn with(self, bytes: Vec<u8>) -> FileMerge {
-        let Merged { superseded, carried, dropped, .. } = self.merged;
+        let Merged { superseded, redone, dropped, .. } = self.merged;
         let (conflicts, left_out) = (self.conflicts, self.left_out);
-        FileMerge { bytes, conflicts, superseded, carried, dropped, left_out }
+        FileMerge { bytes, conflicts, superseded, redone, dropped, left_out }
     }
 }
 

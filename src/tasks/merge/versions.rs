@@ -34,7 +34,7 @@ pub(crate) struct FileMerge {
     /// Entries of the other side that no longer count.
     pub superseded: Vec<Superseded>,
     /// The number of entries of the other side that were decided again on top of the winning side.
-    pub carried: usize,
+    pub redone: usize,
     /// Claims, holds and unblockings of the other side that no longer count.
     pub dropped: Vec<Dropped>,
     /// Comments in the other side's frontmatter that could not be placed.
@@ -58,7 +58,7 @@ impl FileMerge {
     /// Returns a result with these bytes, unchanged.
     pub(crate) fn taken(bytes: Vec<u8>, conflicts: Vec<Conflict>) -> Self {
         let (superseded, dropped, left_out) = (Vec::new(), Vec::new(), Vec::new());
-        Self { bytes, conflicts, superseded, carried: 0, dropped, left_out }
+        Self { bytes, conflicts, superseded, redone: 0, dropped, left_out }
     }
 
     /// Merges the versions as text. With a reason, a person must check the file even if no line conflicts.

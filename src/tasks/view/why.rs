@@ -16,7 +16,7 @@ use crate::project::workspace::Workspace;
 use crate::rules::routing::reviews::standing_reviews;
 use crate::rules::{
     Act, Deadline, Decision, LOOP_LIMIT, Limit, Passage, Rules, Warning, Workplace, deadlines,
-    decide, explained, is_over, owed, preview, preview_branch, unanswered, waits_for_children,
+    decide, due_act, explained, is_over, preview, preview_branch, unanswered, waits_for_children,
 };
 use crate::tasks::headers::children::children;
 use crate::tasks::headers::dependencies::{awaited_now, circle_around, circle_text};
@@ -177,7 +177,7 @@ fn reasons(workspace: &Workspace, state: &TaskState) -> Vec<String> {
     }
     if state.file.origin == Origin::HandMade {
         list.push(adoption_reason(workspace, state));
-    } else if let Some(act) = owed(rules, task) {
+    } else if let Some(act) = due_act(rules, task) {
         if act == Act::Pass {
             list.retain(|sentence| sentence != UNCLAIMED);
         }

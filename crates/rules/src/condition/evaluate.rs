@@ -161,7 +161,7 @@ impl<'a> Evaluator<'a> {
                 _ => Err(receiver.lacks(method)),
             },
             argument => {
-                let argument = argument.map_or(Ok(Value::Undefined), |own| self.value(own))?;
+                let argument = argument.map_or(Ok(Value::Undefined), |given| self.value(given))?;
                 receiver.call(method, &argument, self.budget)
             }
         };

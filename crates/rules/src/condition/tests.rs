@@ -196,10 +196,10 @@ fn nothing_but_own_data_is_reached() {
             assert_eq!(fault.message, format!("a condition cannot read `{name}`"));
         }
     }
-    let own = json!({"toString": 1, "length": 0, "some": "x"});
+    let metadata = json!({"toString": 1, "length": 0, "some": "x"});
     let condition =
         compile("metadata.toString === 1 && metadata.length === 0 && metadata.some === 'x'");
-    assert_eq!(condition.evaluate(&[("metadata", &own)]), Ok(true));
+    assert_eq!(condition.evaluate(&[("metadata", &metadata)]), Ok(true));
 }
 
 fn name_in<'s>(source: &'s str, name: &'s str) -> &'s str {

@@ -205,7 +205,7 @@ impl Value<'_> {
     pub(crate) fn member(&self, name: &str, budget: &Budget) -> Evaluated<Self> {
         budget.scan(name.len())?;
         let is_length = name == "length";
-        let own = match self {
+        let property = match self {
             Self::Undefined | Self::Null => return Err(self.unreadable(name)),
             Self::Text(_) if position(name).is_some() => {
                 return Err(Raised::new(
@@ -228,12 +228,12 @@ impl Value<'_> {
             _ => "",
         };
         let mut inherited = OF_OBJECTS.split_whitespace().chain(inherited.split_whitespace());
-        let is_inherited = own.is_none() && inherited.any(|known| known == name);
+        let is_inherited = property.is_none() && inherited.any(|known| known == name);
         if is_forbidden(name) || is_inherited {
             let message = format!("`{name}` is not data: a condition reads own properties only");
             return Err(Raised::new(message));
         }
-        Ok(own.unwrap_or(Self::Undefined))
+        Ok(property.unwrap_or(Self::Undefined))
     }
 
     /// Returns the failure of reading `name` of `undefined` or `null`.
@@ -254,7 +254,7 @@ impl Value<'_> {
                 for (place, item) in list.iter().enumerate() {
                     budget.walk(4)?;
                     // `includes` finds a NaN, which does not equal any value.
-                    let both = |value: &Self| matches!(value, Self::Number(own) if own.is_nan());
+                    let both = |value: &Self| matches!(value, Self::Number(one) if one.is_nan());
                     let same = method == "includes" && both(&item) && both(argument);
                     if same || item.strictly_equals(argument, budget)? {
                         let found = Self::Bool(true);

@@ -85,7 +85,7 @@ fn inside(shape: &Shape, name: &str, list: &mut Vec<Field>) {
 
 /// Returns the values that the shape allows, in words with an article.
 pub(crate) fn in_words(shape: &Shape) -> String {
-    let said = match (shape.values.as_slice(), shape.kinds.as_slice()) {
+    let words = match (shape.values.as_slice(), shape.kinds.as_slice()) {
         ([], []) if shape.any_of.is_empty() => "any value".to_owned(),
         ([], []) => return shape.any_of.iter().map(in_words).collect::<Vec<_>>().join(", or "),
         ([], kinds) => kinds.iter().map(kind_in_words).collect::<Vec<_>>().join(" or "),
@@ -95,8 +95,8 @@ pub(crate) fn in_words(shape: &Shape) -> String {
         }
     };
     match &shape.about.format {
-        Some(format) => format!("{said}, written as `{format}`"),
-        None => said,
+        Some(format) => format!("{words}, written as `{format}`"),
+        None => words,
     }
 }
 
@@ -270,11 +270,11 @@ pub(crate) fn from_text(shape: &Shape, text: &str) -> Value {
     let text = text.trim();
     let plain = unfenced(text);
     let json = || serde_json::from_str::<Value>(plain).ok();
-    let said = |value: &Value| match value {
+    let shown = |value: &Value| match value {
         Value::String(word) => word.eq_ignore_ascii_case(text),
         other => json().is_some_and(|json| same(&json, other)),
     };
-    if let Some(known) = shape.values.iter().find(|value| said(value)) {
+    if let Some(known) = shape.values.iter().find(|value| shown(value)) {
         return known.clone();
     }
     for kind in &shape.kinds {

@@ -372,7 +372,7 @@ pub(crate) fn leave_out_undeclared(
 
 /// Returns all problems of the outputs by the rules of the gate and its workflow. If they do not fit, texts are first replaced by
 /// the numbers that the shape asks for.
-pub(crate) fn settle_at(
+pub(crate) fn judge_numbers(
     workflow: &Workflow,
     duty: &Duty,
     outcome: &Outcome,
@@ -383,8 +383,8 @@ pub(crate) fn settle_at(
         Some(shape) if !problems.is_empty() => {
             let mut value = Value::Object(std::mem::take(outputs));
             as_numbers(&shape, &mut value);
-            if let Value::Object(settled) = value {
-                *outputs = settled;
+            if let Value::Object(converted) = value {
+                *outputs = converted;
             }
             judge_at(workflow, duty, outcome, outputs)
         }
@@ -439,7 +439,7 @@ pub(crate) fn as_numbers(shape: &Shape, value: &mut Value) {
             }
             (ShapeKind::List(list), Value::Array(values)) => {
                 let items = list.items.iter();
-                items.for_each(|shape| values.iter_mut().for_each(|own| as_numbers(shape, own)));
+                items.for_each(|shape| values.iter_mut().for_each(|one| as_numbers(shape, one)));
             }
             _ => {}
         }

@@ -179,8 +179,9 @@ pub fn preview_branch(
     let (_, gate) = rules.workflow_of(task)?.gate(&task.gate.as_ref()?.current)?;
     let fork = gate.fork()?;
     let verdict = fork.branch(branch)?.1.verdict(outcome);
-    let said = join_after(rules, task, fork, branch, verdict).map(|(join, _)| joined_outcome(join));
-    Some((verdict, said))
+    let joined =
+        join_after(rules, task, fork, branch, verdict).map(|(join, _)| joined_outcome(join));
+    Some((verdict, joined))
 }
 
 /// Sets the task's status and blockers from its open branches: it is ready while a branch waits for an agent.
@@ -265,9 +266,9 @@ pub(crate) fn visit_entries(history: &[Visit], visit: usize) -> &[Visit] {
 /// Returns the entry that ended the ticket's branch, or the visit.
 pub(crate) fn ending_entry<'h>(history: &'h [Visit], ticket: &Ticket) -> Option<&'h Visit> {
     let entries = visit_entries(history, ticket.visit?);
-    let own =
+    let found =
         entries.iter().rev().find(|entry| entry.verdict.is_some() && entry.branch == ticket.branch);
-    own.or_else(|| entries.last().filter(|entry| !entry.leaves_open()))
+    found.or_else(|| entries.last().filter(|entry| !entry.leaves_open()))
 }
 
 /// Returns the branch of a ticket: the named one, otherwise the one that the agent has claimed, otherwise the only one that it may
@@ -345,7 +346,7 @@ fn infer_branch(
     let entries = || visit_entries(&task.history, open.visit).iter().rev();
     let is_own = |entry: &&Visit| entry.agent.as_ref() == Some(agent);
     let is_of_role = |entry: &&Visit| {
-        entry.role.as_ref().is_some_and(|role| rules.org.roles_of(agent).any(|own| own == role))
+        entry.role.as_ref().is_some_and(|role| rules.org.roles_of(agent).any(|known| known == role))
     };
     let mut ended = entries().filter(is_own).chain(entries().filter(is_of_role));
     let ended = ended.find_map(|entry| conflict_at(task, open, entry.branch.as_ref()?, agent));

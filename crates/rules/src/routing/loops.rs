@@ -48,7 +48,7 @@ impl<'a> Loop<'a> {
 /// Returns the gate of the loop that a visit of `at` belongs to if it is about an item: `at` itself, or the gate that sent the task.
 fn gate_of<'t>(workflow: &Workflow, history: &'t [Visit], at: &'t GateId) -> Option<&'t GateId> {
     let has_loop =
-        |gate: &GateId| workflow.gate(gate).is_some_and(|(_, own)| own.for_each().is_some());
+        |gate: &GateId| workflow.gate(gate).is_some_and(|(_, gate)| gate.for_each().is_some());
     if has_loop(at) {
         return Some(at);
     }
@@ -107,8 +107,8 @@ pub(crate) fn arriving(
     if let Some(open) = task.gate.as_ref().filter(|open| open.current == *gate) {
         return open.item;
     }
-    if let Some(own) = Loop::of(workflow, task).filter(|own| own.has(gate)) {
-        return Some(own.item);
+    if let Some(cycle) = Loop::of(workflow, task).filter(|cycle| cycle.has(gate)) {
+        return Some(cycle.item);
     }
     first_item(workflow.gate(gate)?.1.for_each()?, context).ok()
 }
@@ -137,15 +137,15 @@ pub(crate) fn begin_or_block(rules: &Rules, task: &mut Task) -> Option<Blocker> 
 
 /// Returns the open visit's item with its value from the list as it was when the loop began.
 pub(crate) fn item_value(workflow: &Workflow, task: &Task) -> Option<(LoopItem, Value)> {
-    let own = Loop::of(workflow, task)?;
-    let first = begin(workflow, &task.history, &own.gate.id);
+    let cycle = Loop::of(workflow, task)?;
+    let first = begin(workflow, &task.history, &cycle.gate.id);
     let mut context: Map = task.context.clone();
     context.retain(|name, _| task.history.iter().all(|visit| visit.gate.as_str() != name));
     for visit in &task.history[..first] {
         store_outputs(workflow, &mut context, visit);
     }
-    let value = find(own.each, &context).and_then(|list| list.get(own.item.index)).cloned();
-    Some((own.item, value.unwrap_or_default()))
+    let value = find(cycle.each, &context).and_then(|list| list.get(cycle.item.index)).cloned();
+    Some((cycle.item, value.unwrap_or_default()))
 }
 
 /// Stores a gate's latest outputs in the context under its name, a branch's under its fork's and its own; a route may remove
@@ -162,8 +162,8 @@ pub(crate) fn store_outputs(workflow: &Workflow, context: &mut Map, visit: &Visi
     }
     let has_loop = || workflow.gate(&visit.gate).is_some_and(|(_, gate)| gate.for_each().is_some());
     if let Some(item) = visit.item.filter(|_| has_loop()) {
-        let own = context.get(visit.gate.as_str()).and_then(|own| own.get("items"));
-        let mut items = own.and_then(Value::as_array).cloned().unwrap_or_default();
+        let stored = context.get(visit.gate.as_str()).and_then(|stored| stored.get("items"));
+        let mut items = stored.and_then(Value::as_array).cloned().unwrap_or_default();
         if is_left {
             items.resize(item.index, Map::new().into());
             items.push(outputs.clone().into());

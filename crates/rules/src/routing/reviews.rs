@@ -78,7 +78,7 @@ pub fn unanswered(history: &[Visit]) -> Vec<&Visit> {
 }
 
 /// Returns the unanswered requests; for a fork, those of all its branches.
-pub(crate) fn open_wishes(history: &[Visit]) -> Vec<ReviewContext> {
+pub(crate) fn open_requests(history: &[Visit]) -> Vec<ReviewContext> {
     unanswered_at(history).into_iter().filter_map(|index| review_of(history, index)).collect()
 }
 
@@ -91,18 +91,18 @@ pub fn standing_reviews(task: &Task) -> Vec<(ReviewContext, bool)> {
         task.history.iter().rfind(is_own)
     };
     let has_failed = |visit: &Visit| visit.gate_outcome() == Some(&Outcome::Failed);
-    let mut open = open_wishes(&task.history);
-    let latest = task.review.clone().filter(|own| !entry_of(own).is_some_and(has_failed));
+    let mut open = open_requests(&task.history);
+    let latest = task.review.clone().filter(|review| !entry_of(review).is_some_and(has_failed));
     let latest = latest.or_else(|| open.pop().filter(|_| task.gate.is_some()));
-    let is_latest = |own: &ReviewContext| {
+    let is_latest = |review: &ReviewContext| {
         latest.as_ref().is_some_and(|latest| {
-            (&own.from_gate, own.timestamp) == (&latest.from_gate, latest.timestamp)
+            (&review.from_gate, review.timestamp) == (&latest.from_gate, latest.timestamp)
         })
     };
-    open.retain(|own| !is_latest(own));
+    open.retain(|review| !is_latest(review));
     let all = latest.clone().into_iter().chain(open);
-    let moved = |own: &ReviewContext| !entry_of(own).is_some_and(Visit::stays);
-    all.map(|own| (own.clone(), moved(&own))).collect()
+    let moved = |review: &ReviewContext| !entry_of(review).is_some_and(Visit::stays);
+    all.map(|review| (review.clone(), moved(&review))).collect()
 }
 
 /// Returns the open requests of reviews: each point in one line, with its notes.
@@ -150,19 +150,19 @@ fn sends_back(visit: &Visit, outcome: &Outcome) -> bool {
 
 /// Returns the latest unanswered request.
 pub(crate) fn review(history: &[Visit]) -> Option<ReviewContext> {
-    let told = |visit: &Visit| !visit.blockers.is_empty() || visit.rejection_notes.is_some();
+    let has_any = |visit: &Visit| !visit.blockers.is_empty() || visit.rejection_notes.is_some();
     // Moves by changed rules or timeouts do not answer a request.
     let came =
         history.iter().rposition(|visit| !matches!(visit.outcome, Ending::Moved | Ending::Timeout));
     let asks = |index: &usize| history[*index].retry.is_some() && history[*index].join.is_none();
-    let last = came.filter(asks).filter(|index| told(&history[*index]));
+    let last = came.filter(asks).filter(|index| has_any(&history[*index]));
     let index = last.or_else(|| unanswered_at(history).pop())?;
-    let wish = review_of(history, index)?;
+    let latest = review_of(history, index)?;
     // A regular way back without a list has no requests.
     Some(if last.is_some() {
-        ReviewContext { blockers: history[index].blockers.clone(), ..wish }
+        ReviewContext { blockers: history[index].blockers.clone(), ..latest }
     } else {
-        wish
+        latest
     })
 }
 
@@ -183,12 +183,12 @@ pub fn explained(rules: &Rules, blocker: &Blocker) -> String {
 pub fn lost_dependencies(task: &Task) -> Vec<LostDependency> {
     // Once the task was unblocked, the blockers of the last completion no longer count.
     let waits = task.gate.as_ref().is_some_and(|open| open.resumed.is_none());
-    let said = task
+    let given = task
         .history
         .last()
         .filter(|_| waits)
         .map(|visit| visit.blockers.as_slice())
         .unwrap_or_default();
     let lost = task.blockers.iter().filter_map(Blocker::lost);
-    lost.filter(|lost| !said.contains(&lost.to_string())).cloned().collect()
+    lost.filter(|lost| !given.contains(&lost.to_string())).cloned().collect()
 }

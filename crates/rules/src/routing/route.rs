@@ -145,11 +145,11 @@ impl RouteFinder<'_> {
         let target = default_target(self.workflow, self.gate(), outcome);
         let rejects = *outcome == Outcome::NeedsReview && target != Some(Target::Hold);
         // The gate that verifies each item sends back the item that it has.
-        if let Some(own) = self.inside.as_ref().filter(|own| own.place != self.index)
+        if let Some(cycle) = self.inside.as_ref().filter(|cycle| cycle.place != self.index)
             && rejects
             && self.gate().exits.reject_to.is_none()
         {
-            return Passage::straight(Destination::Gate(own.gate.id.clone()));
+            return Passage::straight(Destination::Gate(cycle.gate.id.clone()));
         }
         match target {
             Some(target) => self.along(&target, history),
@@ -160,17 +160,17 @@ impl RouteFinder<'_> {
 
     /// Moves forward: within a loop to its verification or its next item, otherwise to the next gate that applies.
     fn forward(&self) -> Passage {
-        let Some(own) = &self.inside else { return self.first_that_applies(self.index + 1) };
-        let verify = own.each.verify_each.as_ref().filter(|_| own.place == self.index);
+        let Some(cycle) = &self.inside else { return self.first_that_applies(self.index + 1) };
+        let verify = cycle.each.verify_each.as_ref().filter(|_| cycle.place == self.index);
         if let Some((_, gate)) = verify.and_then(|gate| self.workflow.gate(gate)) {
             return Passage::straight(Destination::Gate(gate.id.clone()));
         }
-        match own.item.next() {
+        match cycle.item.next() {
             Some(item) => {
-                let to = Destination::Gate(own.gate.id.clone());
+                let to = Destination::Gate(cycle.gate.id.clone());
                 Passage { item: Some(item), ..Passage::straight(to) }
             }
-            None => self.first_that_applies(own.place + 1),
+            None => self.first_that_applies(cycle.place + 1),
         }
     }
 
@@ -182,7 +182,7 @@ impl RouteFinder<'_> {
         }
         let inside = self.inside.as_ref();
         if let Some((place, gate)) = self.workflow.gate(gate)
-            && !inside.is_some_and(|own| own.has(&gate.id))
+            && !inside.is_some_and(|cycle| cycle.has(&gate.id))
             && self.is_empty_loop(gate)
         {
             let mut passage = passage.clone();
@@ -238,7 +238,7 @@ impl RouteFinder<'_> {
     }
 
     fn held(&self) -> Passage {
-        Passage { item: self.inside.map(|own| own.item), ..self.stay() }
+        Passage { item: self.inside.map(|cycle| cycle.item), ..self.stay() }
     }
 
     /// Resolves a target.
@@ -354,14 +354,14 @@ impl RouteFinder<'_> {
         match to {
             Destination::Gate(gate) if is_backward(self.workflow, self.index, gate) => {
                 let round = this_round(history);
-                let own = self.inside.as_ref().filter(|own| own.has(gate));
+                let cycle = self.inside.as_ref().filter(|cycle| cycle.has(gate));
                 // Within a loop, each item has its own count.
-                let count = own.map_or_else(
+                let count = cycle.map_or_else(
                     || returns_to(round, gate, None),
-                    |own| {
-                        let run = own.entries(self.workflow, history);
+                    |cycle| {
+                        let run = cycle.entries(self.workflow, history);
                         let recent = if run.len() < round.len() { run } else { round };
-                        returns_to(recent, gate, Some(own.item))
+                        returns_to(recent, gate, Some(cycle.item))
                     },
                 );
                 Some((gate.clone(), count + 1))

@@ -52,8 +52,8 @@ impl Statement {
     /// Returns the word in the commit for such an act, if a person did it whom the task does not name.
     pub fn word_of_unnamed(&self) -> Option<&'static str> {
         let words = [(MOVED, "override"), (REOPENED, "reopened"), (UNBLOCKED, "unblocked")];
-        let own = words.iter().find(|(kind, _)| *kind == self.kind);
-        own.filter(|_| self.agent.is_none() && self.person.is_none()).map(|(_, word)| *word)
+        let found = words.iter().find(|(kind, _)| *kind == self.kind);
+        found.filter(|_| self.agent.is_none() && self.person.is_none()).map(|(_, word)| *word)
     }
 }
 
@@ -92,8 +92,8 @@ pub(crate) fn statements<'r>(
         .rposition(|visit| !(visit.leaves_open() || visit.gate == here.gate && visit.stays()));
     let since = match had {
         // The reader's own completion led straight back to it: to the next item, or in another round.
-        Some(own) if had == arrival => own,
-        Some(own) => own + 1,
+        Some(last_left) if had == arrival => last_left,
+        Some(last_left) => last_left + 1,
         None => arrival.unwrap_or_default(),
     };
     let open_fork = history.iter().rposition(|visit| !visit.leaves_open()).map_or(0, |at| at + 1);
@@ -160,7 +160,7 @@ fn of_entry<'r>(
     }
     let mark = visit.branch.as_ref().map(|branch| format!("{branch}: ")).unwrap_or_default();
     let is_listed = |text: &str| {
-        listed.iter().any(|own| *own == text || own.strip_prefix(mark.as_str()) == Some(text))
+        listed.iter().any(|point| *point == text || point.strip_prefix(mark.as_str()) == Some(text))
     };
     let is_new = |text: &&String| {
         let in_notes =
@@ -171,11 +171,11 @@ fn of_entry<'r>(
     let points: Vec<String> = all.filter(is_new).map(|text| text.trim().to_owned()).collect();
     let kind = kind_of(visit, again);
     let (agent, at) = (visit.agent.clone(), Some(visit.exited));
-    let mut own = Statement { agent, points, ..Statement::new(kind, at, &visit.summary) };
-    if kind == SENT_BACK && is_listed(&own.text) {
-        own.text.clear();
+    let mut statement = Statement { agent, points, ..Statement::new(kind, at, &visit.summary) };
+    if kind == SENT_BACK && is_listed(&statement.text) {
+        statement.text.clear();
     }
-    (!own.text.is_empty() || !own.points.is_empty()).then_some(own)
+    (!statement.text.is_empty() || !statement.points.is_empty()).then_some(statement)
 }
 
 /// Returns the statements about events of the open visit without an entry: it was unblocked, took too long, or lost its claim.
@@ -189,13 +189,13 @@ fn of_open_visit(task: &Task, here: &Station, was_blocked: bool) -> Vec<Statemen
         }
     };
     unblocked(&open.answer, open.resumed, branch.is_none());
-    if let Some(own) = branch {
-        unblocked(&own.answer, own.resumed, true);
+    if let Some(part) = branch {
+        unblocked(&part.answer, part.resumed, true);
     }
     let overdue = branch.map_or(open.overdue_since(), OpenBranch::overdue_since);
     let too_long = "it took longer than its time limit";
     list.extend(overdue.map(|at| Statement::new(TIMED_OUT, Some(at), too_long)));
-    let lost = branch.map_or(&task.routing.lost, |own| &own.lost);
+    let lost = branch.map_or(&task.routing.lost, |part| &part.lost);
     list.extend(lost.iter().map(|agent| {
         let text = "the claim was not renewed in time";
         Statement { agent: Some(agent.clone()), ..Statement::new(TIMED_OUT, None, text) }

@@ -40,13 +40,13 @@ impl<'a> Workplace<'a> {
     pub fn of_branch(rules: &'a Rules, task: &'a Task, branch: &GateId) -> Option<Self> {
         let open = task.gate.as_ref()?;
         let (_, fork) = rules.workflow_of(task)?.gate(&open.current)?;
-        let own = open.branch(branch)?;
+        let part = open.branch(branch)?;
         let (_, branch) = fork.fork()?.branch(branch)?;
         let workplace = Self::at_branch(fork, branch);
-        let escalated = own.escalated.as_ref().or(open.escalated.as_ref());
+        let escalated = part.escalated.as_ref().or(open.escalated.as_ref());
         Some(Self {
             role: escalated.unwrap_or(workplace.role),
-            holder: own.agent.as_ref(),
+            holder: part.agent.as_ref(),
             ..workplace
         })
     }
@@ -196,8 +196,8 @@ pub(crate) fn another_has(
     agent: &AgentId,
 ) -> Refusal {
     let ticket = task.ticket_of(branch).without_visit();
-    let own = branch.and_then(|id| task.gate.as_ref()?.branch(id));
-    let lost = own.map_or(task.routing.lost.as_ref(), |own| own.lost.as_ref());
+    let part = branch.and_then(|id| task.gate.as_ref()?.branch(id));
+    let lost = part.map_or(task.routing.lost.as_ref(), |part| part.lost.as_ref());
     if lost == Some(agent) {
         Refusal::ClaimLost { ticket, holder, agent: agent.clone() }
     } else {
@@ -214,7 +214,7 @@ pub(crate) fn check_separate_session(
 ) -> Result<(), Refusal> {
     let session = completion.content.metadata.get("session");
     let same = |visit: &Visit| match (session, visit.session()) {
-        (Some(session), Some(own)) => session == own,
+        (Some(session), Some(other)) => session == other,
         _ => visit.agent.as_ref() == Some(&completion.agent),
     };
     let by = workplace.duty.separate_by;

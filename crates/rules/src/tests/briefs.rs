@@ -52,9 +52,9 @@ fn made(text: &str) -> Result<Rules, Vec<String>> {
     };
     match Rules::new(loaded.project, org()) {
         Ok((rules, findings)) => {
-            let own: Vec<String> =
+            let name_faults: Vec<String> =
                 findings.iter().filter(|f| f.code.contains("name")).map(told).collect();
-            if own.is_empty() { Ok(rules) } else { Err(own) }
+            if name_faults.is_empty() { Ok(rules) } else { Err(name_faults) }
         }
         Err(findings) => {
             Err(findings.iter().filter(|f| f.severity == Severity::Error).map(told).collect())

@@ -149,9 +149,9 @@ fn a_clock_that_goes_backwards_makes_no_negative_visit() {
 #[test]
 fn outputs_stand_in_the_context_under_the_gate() {
     let rules = rules(sdlc());
-    let mut said = completion("agent-7", "complete");
-    said.content.outputs.insert("branch".into(), "login".into());
-    let after = step(&rules, &opened(&rules, &[]), &Act::Complete(said), 1).unwrap().task;
+    let mut done = completion("agent-7", "complete");
+    done.content.outputs.insert("branch".into(), "login".into());
+    let after = step(&rules, &opened(&rules, &[]), &Act::Complete(done), 1).unwrap().task;
     assert_eq!(
         serde_json::Value::Object(after.context),
         serde_json::json!({"implement": {"branch": "login"}})

@@ -122,7 +122,7 @@ fn a_branch_has_limits_of_its_own() {
     assert_eq!((ends(&rules, &marked), marked.history.len()), (Vec::new(), 3));
     let open = marked.gate.as_ref().unwrap();
     let told: Vec<_> =
-        open.branches.iter().map(|own| (own.role.as_str(), own.overdue.is_some())).collect();
+        open.branches.iter().map(|part| (part.role.as_str(), part.overdue.is_some())).collect();
     assert_eq!(told, [("qa", false), ("backend", true)]);
     let say = |task: &Task, branch: &str, agent: &str, minute: i64| {
         let mut says = completion(agent, "complete");

@@ -79,13 +79,13 @@ fn other_reasons_stay_and_nobody_unblocks_what_is_lost() {
         "it is no longer held, and still waits"
     );
     // A blocker of an agent is not taken for a lost dependency, even with the same text.
-    let mut said = completion("agent-7", "blocked");
-    said.content.blockers = Some(vec![lost(&["AOF-one"])[0].to_string()]);
-    let said = step(&rules, &task, &Act::Complete(said), 9).unwrap().task;
-    assert!(matches!(depend(&rules, &said, &[]), Decision::Settled { .. }));
-    let both = after(&rules, &said, &["AOF-two"]);
+    let mut blocking = completion("agent-7", "blocked");
+    blocking.content.blockers = Some(vec![lost(&["AOF-one"])[0].to_string()]);
+    let blocked = step(&rules, &task, &Act::Complete(blocking), 9).unwrap().task;
+    assert!(matches!(depend(&rules, &blocked, &[]), Decision::Settled { .. }));
+    let both = after(&rules, &blocked, &["AOF-two"]);
     assert_eq!(both.blockers.len(), 2);
-    assert_eq!(after(&rules, &both, &[]).blockers, said.blockers);
+    assert_eq!(after(&rules, &both, &[]).blockers, blocked.blockers);
 }
 
 #[test]
@@ -101,13 +101,13 @@ fn a_fork_waits_as_a_whole_and_its_branches_stay_as_they_are() {
     assert_eq!(blocked.status, Status::Blocked);
     let claim = Act::Claim { agent: id("agent-3"), branch: Some(id("code")) };
     assert!(matches!(decide(&rules, &blocked, &claim, at(30)), Err(Refusal::Blocked { .. })));
-    let said = say_at(&rules, &blocked, "tests", "agent-5", "blocked").unwrap().task;
+    let with_branch = say_at(&rules, &blocked, "tests", "agent-5", "blocked").unwrap().task;
     assert_eq!(
-        said.blockers,
+        with_branch.blockers,
         ["Depends on AOF-one, which has failed: no way"],
         "the other branch is waited for"
     );
-    let free = after(&rules, &said, &[]);
+    let free = after(&rules, &with_branch, &[]);
     assert_eq!((free.status, free.blockers.len()), (Status::Ready, 0));
 }
 

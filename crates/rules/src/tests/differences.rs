@@ -12,7 +12,7 @@ use aof_domain::*;
 fn told(old: (&Workflow, &Org), new: (&Workflow, &Org)) -> Vec<String> {
     let (before, after) = (project(old.0.clone()), project(new.0.clone()));
     let all = differences((&before, old.1), (&after, new.1));
-    all.into_iter().flat_map(|own| own.what).collect()
+    all.into_iter().flat_map(|difference| difference.what).collect()
 }
 
 fn check(field: &str, old: (&Workflow, &Org), new: (&Workflow, &Org)) {
@@ -80,21 +80,21 @@ fn limits() -> RunLimits {
 #[test]
 fn no_field_of_a_workflow_is_forgotten() {
     each!(whole, Workflow { name: _, description: _, version: _, visible_to: _, timeout: _, lease: _, run: _, context: _,
-        default_outcome: _, rejection: _, holds_rejections: _, repeat: _, gates: _ }, own, [
-        "description none -> new" => |own: &mut Workflow| own.description = Some("new".into()),
-        "version none -> 2" => |own: &mut Workflow| own.version = Some("2".into()),
-        "visibleTo" => |own: &mut Workflow| own.visible_to = vec!["qa".into()],
-        "timeout none -> 2h" => |own: &mut Workflow| own.timeout = Some(period("2h")),
-        "lease none -> 2h" => |own: &mut Workflow| own.lease = Some(period("2h")),
-        "run.timeout none -> 9m" => |own: &mut Workflow| own.run = limits(),
-        "context.maxBytes 4096 -> 5" => |own: &mut Workflow| own.context.max_bytes = 5,
-        "defaultOutcome" => |own: &mut Workflow| own.default_outcome = Outcome::Skip,
-        "rejectionStrategy" => |own: &mut Workflow| own.rejection = RejectionStrategy::Previous,
-        "holdsRejections" => |own: &mut Workflow| own.holds_rejections = true,
-        "repeat" => |own: &mut Workflow| {
-            own.repeat = Some(Repeat { until: "true".into(), max: 3, on_exhausted: Exhausted::Block });
+        default_outcome: _, rejection: _, holds_rejections: _, repeat: _, gates: _ }, workflow, [
+        "description none -> new" => |workflow: &mut Workflow| workflow.description = Some("new".into()),
+        "version none -> 2" => |workflow: &mut Workflow| workflow.version = Some("2".into()),
+        "visibleTo" => |workflow: &mut Workflow| workflow.visible_to = vec!["qa".into()],
+        "timeout none -> 2h" => |workflow: &mut Workflow| workflow.timeout = Some(period("2h")),
+        "lease none -> 2h" => |workflow: &mut Workflow| workflow.lease = Some(period("2h")),
+        "run.timeout none -> 9m" => |workflow: &mut Workflow| workflow.run = limits(),
+        "context.maxBytes 4096 -> 5" => |workflow: &mut Workflow| workflow.context.max_bytes = 5,
+        "defaultOutcome" => |workflow: &mut Workflow| workflow.default_outcome = Outcome::Skip,
+        "rejectionStrategy" => |workflow: &mut Workflow| workflow.rejection = RejectionStrategy::Previous,
+        "holdsRejections" => |workflow: &mut Workflow| workflow.holds_rejections = true,
+        "repeat" => |workflow: &mut Workflow| {
+            workflow.repeat = Some(Repeat { until: "true".into(), max: 3, on_exhausted: Exhausted::Block });
         },
-        "the order is" => |own: &mut Workflow| own.gates.reverse(),
+        "the order is" => |workflow: &mut Workflow| workflow.gates.reverse(),
     ]);
     let mut renamed = plain();
     renamed.name = id("other");
@@ -106,52 +106,52 @@ fn no_field_of_a_workflow_is_forgotten() {
 #[test]
 fn no_field_of_a_gate_or_a_branch_is_forgotten() {
     each!(first, Gate { id: _, description: _, when: _, on_condition_error: _, detour: _, wait_for: _, check: _, delivery: _,
-        exits: _, metadata: _, kind: _ }, own, [
-        "description none -> new" => |own: &mut Gate| own.description = Some("new".into()),
-        "when none -> true" => |own: &mut Gate| own.when = Some("true".into()),
-        "onConditionError" => |own: &mut Gate| own.on_condition_error = OnConditionError::Enter,
-        "detour" => |own: &mut Gate| own.detour = true,
-        "waitFor none -> children" => |own: &mut Gate| own.wait_for = Some(WaitFor::Children),
-        "check" => |own: &mut Gate| own.check = vec![GateCheck::Tests],
-        "delivery false -> true" => |own: &mut Gate| own.delivery = true,
-        "metadata.team none -> blue" => |own: &mut Gate| drop(own.metadata.insert("team".into(), json!("blue"))),
-        "type work -> condition" => |own: &mut Gate| own.kind = GateKind::Condition,
+        exits: _, metadata: _, kind: _ }, gate, [
+        "description none -> new" => |gate: &mut Gate| gate.description = Some("new".into()),
+        "when none -> true" => |gate: &mut Gate| gate.when = Some("true".into()),
+        "onConditionError" => |gate: &mut Gate| gate.on_condition_error = OnConditionError::Enter,
+        "detour" => |gate: &mut Gate| gate.detour = true,
+        "waitFor none -> children" => |gate: &mut Gate| gate.wait_for = Some(WaitFor::Children),
+        "check" => |gate: &mut Gate| gate.check = vec![GateCheck::Tests],
+        "delivery false -> true" => |gate: &mut Gate| gate.delivery = true,
+        "metadata.team none -> blue" => |gate: &mut Gate| drop(gate.metadata.insert("team".into(), json!("blue"))),
+        "type work -> condition" => |gate: &mut Gate| gate.kind = GateKind::Condition,
     ]);
     each!(duty, Duty { role: _, can_reject: _, can_skip: _, require_human: _, timeout: _, escalate_to: _, lease: _, for_each: _,
-        separate_from: _, separate_by: _, outputs: _, signal: _, files: _, brief: _, run: _ }, own, [
-        "role backend -> qa" => |own: &mut Duty| own.role = id("qa"),
-        "canReject" => |own: &mut Duty| own.can_reject = true,
-        "canSkip" => |own: &mut Duty| own.can_skip = true,
-        "requireHuman" => |own: &mut Duty| own.require_human = true,
-        "timeout none -> 1h" => |own: &mut Duty| own.timeout = Some(period("1h")),
-        "escalateTo none -> qa" => |own: &mut Duty| own.escalate_to = Some(id("qa")),
-        "lease none -> 1h" => |own: &mut Duty| own.lease = Some(period("1h")),
-        "forEach" => |own: &mut Duty| {
-            own.for_each = Some(ForEach { list: "input.all".into(), max_items: 3, verify_each: None });
+        separate_from: _, separate_by: _, outputs: _, signal: _, files: _, brief: _, run: _ }, duty, [
+        "role backend -> qa" => |duty: &mut Duty| duty.role = id("qa"),
+        "canReject" => |duty: &mut Duty| duty.can_reject = true,
+        "canSkip" => |duty: &mut Duty| duty.can_skip = true,
+        "requireHuman" => |duty: &mut Duty| duty.require_human = true,
+        "timeout none -> 1h" => |duty: &mut Duty| duty.timeout = Some(period("1h")),
+        "escalateTo none -> qa" => |duty: &mut Duty| duty.escalate_to = Some(id("qa")),
+        "lease none -> 1h" => |duty: &mut Duty| duty.lease = Some(period("1h")),
+        "forEach" => |duty: &mut Duty| {
+            duty.for_each = Some(ForEach { list: "input.all".into(), max_items: 3, verify_each: None });
         },
-        "separateFrom" => |own: &mut Duty| own.separate_from = vec![id("judge")],
-        "separateBy" => |own: &mut Duty| own.separate_by = Identity::Session,
-        "outputs" => |own: &mut Duty| own.outputs = Outputs::One(Shape::default()),
-        "signal" => |own: &mut Duty| {
-            own.signal = Some(Signal { mark: Mark::Status, missing: None, words: Vec::new() });
+        "separateFrom" => |duty: &mut Duty| duty.separate_from = vec![id("judge")],
+        "separateBy" => |duty: &mut Duty| duty.separate_by = Identity::Session,
+        "outputs" => |duty: &mut Duty| duty.outputs = Outputs::One(Shape::default()),
+        "signal" => |duty: &mut Duty| {
+            duty.signal = Some(Signal { mark: Mark::Status, missing: None, words: Vec::new() });
         },
-        "files" => |own: &mut Duty| own.files = vec!["src/**".into()],
-        "brief.instructions none -> Do it" => |own: &mut Duty| own.brief.entry.instructions = Some("Do it".into()),
-        "brief.reentry.role none -> You" => |own: &mut Duty| own.brief.reentry.role = Some("You".into()),
-        "run.timeout none -> 9m" => |own: &mut Duty| own.run.limits = limits(),
-        "run.exit" => |own: &mut Duty| own.run.exit = vec![(3, Outcome::Blocked)],
+        "files" => |duty: &mut Duty| duty.files = vec!["src/**".into()],
+        "brief.instructions none -> Do it" => |duty: &mut Duty| duty.brief.entry.instructions = Some("Do it".into()),
+        "brief.reentry.role none -> You" => |duty: &mut Duty| duty.brief.reentry.role = Some("You".into()),
+        "run.timeout none -> 9m" => |duty: &mut Duty| duty.run.limits = limits(),
+        "run.exit" => |duty: &mut Duty| duty.run.exit = vec![(3, Outcome::Blocked)],
     ]);
-    each!(exits, Exits { routes: _, on_failure: _, reject_to: _, max_retries: _, on_exhausted: _ }, own, [
-        "new route complete: judge" => |own: &mut Exits| own.routes = vec![(Outcome::Complete, Route::to(id("judge")))],
-        "onFailure" => |own: &mut Exits| own.on_failure = Some(Route::to(id("judge"))),
-        "rejectTo none -> judge" => |own: &mut Exits| own.reject_to = Some(id("judge")),
-        "maxRetries none -> 2" => |own: &mut Exits| own.max_retries = Some(2),
-        "onExhausted" => |own: &mut Exits| own.on_exhausted = Exhausted::Escalate(id("qa")),
+    each!(exits, Exits { routes: _, on_failure: _, reject_to: _, max_retries: _, on_exhausted: _ }, exits, [
+        "new route complete: judge" => |exits: &mut Exits| exits.routes = vec![(Outcome::Complete, Route::to(id("judge")))],
+        "onFailure" => |exits: &mut Exits| exits.on_failure = Some(Route::to(id("judge"))),
+        "rejectTo none -> judge" => |exits: &mut Exits| exits.reject_to = Some(id("judge")),
+        "maxRetries none -> 2" => |exits: &mut Exits| exits.max_retries = Some(2),
+        "onExhausted" => |exits: &mut Exits| exits.on_exhausted = Exhausted::Escalate(id("qa")),
     ]);
-    each!(route, Route { to: _, prompt: _, clear: _ }, own, [
-        "route fine: $next -> work" => |own: &mut Route| own.to = id("work"),
-        "route fine" => |own: &mut Route| own.prompt = Some("Go".into()),
-        "route fine" => |own: &mut Route| own.clear = vec![id("work")],
+    each!(route, Route { to: _, prompt: _, clear: _ }, route, [
+        "route fine: $next -> work" => |route: &mut Route| route.to = id("work"),
+        "route fine" => |route: &mut Route| route.prompt = Some("Go".into()),
+        "route fine" => |route: &mut Route| route.clear = vec![id("work")],
     ]);
     // A branch is a gate.
     let mut changed = plain();
@@ -180,8 +180,8 @@ fn no_field_of_a_role_or_an_agent_is_forgotten() {
     };
     let told_of = |change: &dyn Fn(&mut Role, &mut Agent)| {
         let mut changed = with_agent();
-        let own = changed.agents.as_mut().unwrap().get_mut(&id("agent-7")).unwrap();
-        change(&mut changed.roles[0].1, own);
+        let agent = changed.agents.as_mut().unwrap().get_mut(&id("agent-7")).unwrap();
+        change(&mut changed.roles[0].1, agent);
         let what = told((&plain(), &with_agent()), (&plain(), &changed));
         what.join(", ")
     };
@@ -216,18 +216,21 @@ fn no_field_of_a_role_or_an_agent_is_forgotten() {
         run: _,
         signing_keys: _,
     } = Agent::default();
-    assert_eq!(told_of(&|_, own| own.name = Some("Bob".into())), "name none -> Bob");
-    assert_eq!(told_of(&|_, own| own.description = Some("new".into())), "description none -> new");
+    assert_eq!(told_of(&|_, agent| agent.name = Some("Bob".into())), "name none -> Bob");
     assert_eq!(
-        told_of(&|_, own| own.email = Some("a@b.example".into())),
+        told_of(&|_, agent| agent.description = Some("new".into())),
+        "description none -> new"
+    );
+    assert_eq!(
+        told_of(&|_, agent| agent.email = Some("a@b.example".into())),
         "email none -> a@b.example"
     );
-    assert_eq!(told_of(&|_, own| own.may = vec![Permission::New]), "may differs");
-    assert_eq!(told_of(&|_, own| own.max_tasks = Some(2)), "maxTasks none -> 2");
-    assert_eq!(told_of(&|_, own| own.notify = vec![subscription.clone()]), "notify differs");
-    assert_eq!(told_of(&|_, own| own.run = Some(launch.clone())), "run differs");
+    assert_eq!(told_of(&|_, agent| agent.may = vec![Permission::New]), "may differs");
+    assert_eq!(told_of(&|_, agent| agent.max_tasks = Some(2)), "maxTasks none -> 2");
+    assert_eq!(told_of(&|_, agent| agent.notify = vec![subscription.clone()]), "notify differs");
+    assert_eq!(told_of(&|_, agent| agent.run = Some(launch.clone())), "run differs");
     let keys: Vec<PublicKey> = vec![id(super::ssh_made::MADE[0].0)];
-    assert_eq!(told_of(&|_, own| own.signing_keys.clone_from(&keys)), "signingKeys differs");
+    assert_eq!(told_of(&|_, agent| agent.signing_keys.clone_from(&keys)), "signingKeys differs");
     let one = differences((&project(plain()), &org()), (&project(plain()), &with_agent()));
     assert_eq!(one.len(), 1, "{one:?}");
 }

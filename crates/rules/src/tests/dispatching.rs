@@ -116,15 +116,15 @@ fn work_comes_back_to_whoever_did_it_and_never_to_whoever_must_not() {
         HandOut::LeastLoaded,
         &[("a1", None), ("a2", Some(2)), ("human-ada", Some(1)), ("human-bob", None)],
     );
-    let own = UnclaimedWork { previous_agent: Some(id("a2")), ..place("AOF-own") };
+    let work = UnclaimedWork { previous_agent: Some(id("a2")), ..place("AOF-own") };
     assert_eq!(
-        handed(&rules, std::slice::from_ref(&own), &loads(&["a2"])),
+        handed(&rules, std::slice::from_ref(&work), &loads(&["a2"])),
         ["own a2"],
         "though others have less"
     );
-    assert_eq!(handed(&rules, &[own], &loads(&["a2", "a2"])), ["own a1"], "it has no room");
-    let apart = UnclaimedWork { excluded: vec![id("a1"), id("a2")], ..place("AOF-apt") };
-    assert_eq!(handed(&rules, &[apart], &AgentLoads::default()), ["apt human-ada"]);
+    assert_eq!(handed(&rules, &[work], &loads(&["a2", "a2"])), ["own a1"], "it has no room");
+    let excluding = UnclaimedWork { excluded: vec![id("a1"), id("a2")], ..place("AOF-apt") };
+    assert_eq!(handed(&rules, &[excluding], &AgentLoads::default()), ["apt human-ada"]);
     let lost = UnclaimedWork {
         lapsed_agent: Some(id("a1")),
         previous_agent: Some(id("a1")),
@@ -171,14 +171,14 @@ prop_compose! {
             0..40,
         )
     ) -> Vec<UnclaimedWork> {
-        list.into_iter().enumerate().map(|(task, (priority, created, people_only, before, apart, lost, role))| UnclaimedWork {
+        list.into_iter().enumerate().map(|(task, (priority, created, people_only, before, excluded, lost, role))| UnclaimedWork {
             role: id(["crew", "pair"][role]),
             people_only,
             priority: Priority::ALL[priority],
             due: if created == 3 { at(60) } else { Timestamp::MAX },
             created: at(created),
             previous_agent: before.map(|index| id(CREW[index])),
-            excluded: apart.into_iter().map(|index| id(CREW[index])).collect(),
+            excluded: excluded.into_iter().map(|index| id(CREW[index])).collect(),
             lapsed_agent: lost.map(|index| id(CREW[index])),
             ..place(&format!("AOF-t{task:02}"))
         }).collect()

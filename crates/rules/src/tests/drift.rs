@@ -4,13 +4,13 @@ use proptest::prelude::*;
 
 use super::property::{acts, workflows};
 use crate::tests::world::*;
-use crate::{Act, Actor, Decision, Rules, StateChange, Workplace, decide, explain, owed};
+use crate::{Act, Actor, Decision, Rules, StateChange, Workplace, decide, due_act, explain};
 use aof_domain::*;
 
 /// Returns the task after all acts that the rules require, each of which must be found by replay.
-fn settled(rules: &Rules, task: &Task) -> (Task, Vec<Act>) {
+fn conform(rules: &Rules, task: &Task) -> (Task, Vec<Act>) {
     let (mut task, mut acts) = (task.clone(), Vec::new());
-    while let Some(act) = owed(rules, &task) {
+    while let Some(act) = due_act(rules, &task) {
         assert!(acts.len() < 50, "there is no end to it: {acts:?}");
         let minute = 1000 + i64::try_from(task.history.len()).unwrap();
         let after = step(rules, &task, &act, minute).unwrap().task;
@@ -49,7 +49,7 @@ fn a_task_whose_gate_is_gone_goes_to_the_nearest_one_before_it() {
     ];
     for (walk, names, then) in table {
         let rules = rules(line(names));
-        let (after, acts) = settled(&rules, &walked(&before, walk));
+        let (after, acts) = conform(&rules, &walked(&before, walk));
         assert_eq!((stands(&after).as_str(), &acts[..]), (then, &[Act::Move][..]), "{names:?}");
         let entry = after.history.last().unwrap();
         assert_eq!((entry.outcome.clone(), entry.agent.clone()), (Ending::Moved, None));
@@ -73,7 +73,7 @@ fn before_means_on_the_way_that_led_forward() {
     assert_eq!(stands(&back), "a@3 ready");
     let mut flow = line(&["b", "c"]);
     flow.gates[1] = reviewing("c", "backend");
-    let after = settled(&rules(flow), &back).0;
+    let after = conform(&rules(flow), &back).0;
     assert_eq!(stands(&after), "b@4 ready");
     assert_eq!(after.review.unwrap().from_gate, id("c"), "what was wanted is still wanted");
 
@@ -81,13 +81,13 @@ fn before_means_on_the_way_that_led_forward() {
     let old = rules(line(&["a", "b", "c"]));
     let to = Act::Override { by: Actor::Person(None), to: id("c"), reason: "urgent".into() };
     let moved = step(&old, &opened(&old, &[]), &to, 1).unwrap().task;
-    assert_eq!(stands(&settled(&rules(line(&["a", "b"])), &moved).0), "a@2 ready");
+    assert_eq!(stands(&conform(&rules(line(&["a", "b"])), &moved).0), "a@2 ready");
 
     // Gates that do not apply are skipped on the way back too.
     let old = rules(line(&["a", "b", "c"]));
     let mut flow = line(&["a", "b"]);
     flow.gates[1].when = Some("tags.includes('security')".into());
-    assert_eq!(stands(&settled(&rules(flow), &walked(&old, 2)).0), "a@3 ready");
+    assert_eq!(stands(&conform(&rules(flow), &walked(&old, 2)).0), "a@3 ready");
 }
 
 #[test]
@@ -95,20 +95,20 @@ fn an_obstacle_remains_after_a_move() {
     let old = rules(line(&["a", "b"]));
     let after = rules(line(&["a"]));
     let blocked = say(&old, &walked(&old, 1), "agent-7", "blocked").unwrap().task;
-    let task = settled(&after, &blocked).0;
+    let task = conform(&after, &blocked).0;
     assert_eq!((stands(&task).as_str(), &task.blockers), ("a@3 blocked", &blocked.blockers));
     let unblock = Act::Unblock { by: Actor::Person(None), branch: None, reason: None };
     assert_eq!(stands(&step(&after, &task, &unblock, 2000).unwrap().task), "a@3 ready");
 
     let hold = Act::Hold { by: Actor::Person(None), reason: "wait for Ada".into() };
     let held = step(&old, &walked(&old, 1), &hold, 60).unwrap().task;
-    let task = settled(&after, &held).0;
+    let task = conform(&after, &held).0;
     assert_eq!((stands(&task).as_str(), task.blockers.len()), ("a@2 blocked", 1));
     assert_eq!(say(&after, &task, "agent-7", "complete").unwrap_err().code(), "task_held");
 
     let mut flow = line(&["a", "b"]);
     flow.gates[1] = fork("b", JoinStrategy::All, vec![branch("x", "qa"), branch("y", "architect")]);
-    let task = settled(&rules(flow), &blocked).0;
+    let task = conform(&rules(flow), &blocked).0;
     assert_eq!(stands(&task), "b@3 blocked");
     assert!(
         Blocker::joined(&task.blockers).matches("coverage").count() == task.blockers.len(),
@@ -145,7 +145,7 @@ fn a_gate_of_another_kind_begins_anew() {
     ];
     for (number, (old, new, then, expected)) in table.into_iter().enumerate() {
         let task = walked(&rules(old), 1);
-        let (after, acts) = settled(&rules(new), &task);
+        let (after, acts) = conform(&rules(new), &task);
         assert_eq!((stands(&after).as_str(), &acts[..]), (then, expected), "number {number}");
     }
 }
@@ -168,7 +168,7 @@ fn another_role_gets_the_work_and_whoever_is_not_in_it_loses_it() {
     let claimed =
         step(&old, &open, &Act::Claim { agent: id("agent-7"), branch: None }, 1).unwrap().task;
     for task in [&open, &claimed] {
-        let (after, acts) = settled(&new, task);
+        let (after, acts) = conform(&new, task);
         assert_eq!((stands(&after).as_str(), &acts[..]), ("a@0 ready", &[Act::Reroute][..]));
         assert_eq!((after.routing.role, after.routing.agent), (Some(id("architect")), None));
         assert_eq!(after.history.len(), 0, "there is no entry for it");
@@ -176,20 +176,20 @@ fn another_role_gets_the_work_and_whoever_is_not_in_it_loses_it() {
     let both = with_people(new.project.workflows[0].clone(), |org| {
         agents_of(org, "architect").push(id("agent-7"));
     });
-    let (after, _) = settled(&both, &claimed);
+    let (after, _) = conform(&both, &claimed);
     assert_eq!(
         (stands(&after).as_str(), after.routing.agent),
         ("a@0 in_progress", Some(id("agent-7")))
     );
     let people =
         rules(workflow(vec![with(gate("a", "backend"), |duty| duty.require_human = true)]));
-    let (after, _) = settled(&people, &claimed);
+    let (after, _) = conform(&people, &claimed);
     assert_eq!(after.routing.agent, None, "it is for people now");
     let nobody = rules(workflow(vec![gate("a", "security")]));
-    let (after, _) = settled(&nobody, &claimed);
+    let (after, _) = conform(&nobody, &claimed);
     assert_eq!(stands(&after), "a@0 blocked");
     assert_eq!(after.blockers, ["No agents available for role: security"]);
-    assert_eq!(stands(&settled(&new, &after).0), "a@0 ready", "and back");
+    assert_eq!(stands(&conform(&new, &after).0), "a@0 ready", "and back");
 }
 
 #[test]
@@ -200,8 +200,8 @@ fn people_come_and_go() {
     let claimed =
         step(&old, &open, &Act::Claim { agent: id("agent-7"), branch: None }, 1).unwrap().task;
     let without = with_people(flow(), |org| drop(agents_of(org, "backend").remove(0)));
-    assert_eq!(owed(&without, &open), None);
-    assert_eq!(owed(&without, &claimed), None, "what it has goes on");
+    assert_eq!(due_act(&without, &open), None);
+    assert_eq!(due_act(&without, &claimed), None, "what it has goes on");
     assert_eq!(stands(&say(&without, &claimed, "agent-7", "complete").unwrap().task), "b@1 ready");
     assert_eq!(
         say(&without, &open, "agent-7", "complete").unwrap_err().code(),
@@ -210,17 +210,17 @@ fn people_come_and_go() {
     );
 
     let empty = with_people(flow(), |org| agents_of(org, "backend").clear());
-    assert_eq!(owed(&empty, &claimed), None);
-    let waits = settled(&empty, &open).0;
+    assert_eq!(due_act(&empty, &claimed), None);
+    let waits = conform(&empty, &open).0;
     assert_eq!(
         (stands(&waits).as_str(), &waits.blockers[..]),
         ("a@0 blocked", &["No agents available for role: backend".into()][..])
     );
-    assert_eq!(stands(&settled(&old, &waits).0), "a@0 ready");
+    assert_eq!(stands(&conform(&old, &waits).0), "a@0 ready");
     // There is another blocker as well, which only a person can remove.
     let mut both = waits.clone();
     both.blockers.push("the key is missing".into());
-    assert_eq!(owed(&old, &both), None);
+    assert_eq!(due_act(&old, &both), None);
 }
 
 #[test]
@@ -241,18 +241,23 @@ fn branches_are_rerouted_one_by_one() {
         let branches = &task.gate.as_ref().unwrap().branches;
         branches
             .iter()
-            .map(|own| {
-                format!("{} {} {:?}", own.role, own.status, own.agent.as_ref().map(AgentId::as_str))
+            .map(|part| {
+                format!(
+                    "{} {} {:?}",
+                    part.role,
+                    part.status,
+                    part.agent.as_ref().map(AgentId::as_str)
+                )
             })
             .collect::<Vec<_>>()
     };
-    let (after, acts) = settled(&rules(flow("backend")), &claimed);
+    let (after, acts) = conform(&rules(flow("backend")), &claimed);
     assert_eq!(acts, [Act::Reroute]);
     assert_eq!(shown(&after), ["backend ready None", "architect in_progress Some(\"agent-3\")"]);
-    let (after, _) = settled(&rules(flow("security")), &claimed);
+    let (after, _) = conform(&rules(flow("security")), &claimed);
     assert_eq!(shown(&after), ["security blocked None", "architect in_progress Some(\"agent-3\")"]);
     assert_eq!(
-        shown(&settled(&old, &after).0),
+        shown(&conform(&old, &after).0),
         ["qa ready None", "architect in_progress Some(\"agent-3\")"]
     );
 }
@@ -263,7 +268,7 @@ fn a_workflow_that_is_gone_is_a_matter_for_people() {
     let mut other = line(&["a"]);
     other.name = id("other");
     let other = Rules::new(project(other), org()).unwrap().0;
-    assert_eq!(owed(&other, &task), None);
+    assert_eq!(due_act(&other, &task), None);
     assert_eq!(decide(&other, &task, &Act::Move, at(50)).unwrap_err().code(), "unknown_workflow");
     let same = rules(line(&["a", "b"]));
     for act in [Act::Move, Act::Reroute] {
@@ -291,7 +296,7 @@ fn a_circle_is_still_one_after_a_move() {
     }
     assert_eq!(task.status, Status::Blocked);
     let new = rules(flow(&["c", "b"]));
-    let moved = settled(&new, &task).0;
+    let moved = conform(&new, &task).0;
     assert_eq!(stands(&moved), "c@13 blocked");
     assert_eq!(
         moved.blockers,
@@ -339,11 +344,11 @@ proptest! {
                 role.agents.clear();
             }
         });
-        let (after, _) = settled(&new, &task);
+        let (after, _) = conform(&new, &task);
         if after.gate.is_some() {
             let speaks = !Workplace::open(&new, &after).is_empty();
-            let said = after.status == Status::Blocked && !after.blockers.is_empty();
-            prop_assert!(speaks || said, "{:?}", after);
+            let has_blockers = after.status == Status::Blocked && !after.blockers.is_empty();
+            prop_assert!(speaks || has_blockers, "{:?}", after);
             if let Some(workplace) = Workplace::of(&new, &after) {
                 prop_assert_eq!(after.routing.role.as_ref(), Some(workplace.role));
                 let waits = after.routing.agent.is_none() && after.status == Status::Ready;

@@ -173,18 +173,19 @@ fn loops_missing_people_and_other_rules_are_told_once_and_with_their_cause() {
 
 /// Returns rules in which every role and agent has its own `notify`, named after it.
 fn with_channels(mut project: Project, mut org: Org) -> Rules {
-    let own = |name: &str, on: On| {
+    let notified = |name: &str, on: On| {
         vec![Subscription { on, channel: Channel::Command(vec![name.to_owned()]) }]
     };
     for (role, known) in &mut org.roles {
-        known.notify = own(&format!("role {role}"), On::Concerning);
+        known.notify = notified(&format!("role {role}"), On::Concerning);
     }
     let agents = ["agent-3", "agent-7", "agent-8", "human-ada", "agent-5"];
-    let agents = agents
-        .map(|name| (id(name), Agent { notify: own(name, On::Concerning), ..Agent::default() }));
+    let agents = agents.map(|name| {
+        (id(name), Agent { notify: notified(name, On::Concerning), ..Agent::default() })
+    });
     org.agents = Some(agents.into_iter().collect());
     project.owner = Some("human-ada".into());
-    project.notify = own("project", On::Only(vec![EventKind::TaskComplete]));
+    project.notify = notified("project", On::Only(vec![EventKind::TaskComplete]));
     Rules::new(project, org).unwrap().0
 }
 
@@ -282,10 +283,10 @@ proptest! {
         let mut task = opened(&rules, &tags);
         for (number, (agent, word)) in words.into_iter().enumerate() {
             let agent = ["agent-7", "agent-3", "agent-5", "human-ada"][agent];
-            let mut said = completion(agent, ["complete", "needs_review", "blocked"][word]);
-            said.id = id(&format!("c{number}"));
+            let mut done = completion(agent, ["complete", "needs_review", "blocked"][word]);
+            done.id = id(&format!("c{number}"));
             let now = at(i64::try_from(number).unwrap() + 1);
-            let Ok(Decision::Step(step)) = decide(&rules, &task, &Act::Complete(said), now) else { continue };
+            let Ok(Decision::Step(step)) = decide(&rules, &task, &Act::Complete(done), now) else { continue };
             let told = events(&rules, Some(&task), &step.task);
             let ended = step.task.history[task.history.len()..].iter();
             let moves: Vec<&Visit> = told.iter().filter_map(|event| match event {

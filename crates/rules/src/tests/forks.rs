@@ -202,9 +202,9 @@ fn of_two_completions_of_one_branch_the_second_is_a_conflict() {
 fn without_a_branch_in_the_ticket_the_only_one_that_can_be_meant_is() {
     let rules = rules(forked(JoinStrategy::All));
     let task = at_fork(&rules);
-    let said = say(&rules, &task, "agent-5", "complete").unwrap().task;
-    assert_eq!(branches(&said), ["ready", "complete", "ready"]);
-    assert_eq!(say(&rules, &said, "agent-5", "complete").unwrap_err().code(), "visit_ended");
+    let with_vote = say(&rules, &task, "agent-5", "complete").unwrap().task;
+    assert_eq!(branches(&with_vote), ["ready", "complete", "ready"]);
+    assert_eq!(say(&rules, &with_vote, "agent-5", "complete").unwrap_err().code(), "visit_ended");
     let refusal = say(&rules, &task, "human-ada", "complete").unwrap_err();
     assert_eq!(refusal.code(), "not_your_branch");
     let twice = Rules::new(

@@ -291,10 +291,10 @@ fn a_workflow_is_repeated_until_its_condition_holds() {
     };
     let until = "context.check && context.check.done";
     let rules_of = |max, then| rules(repeat(until, max, then));
-    let own = rules_of(3, Exhausted::Block);
+    let blocking = rules_of(3, Exhausted::Block);
     let (task, places) = walk(
-        &own,
-        opened(&own, &[]),
+        &blocking,
+        opened(&blocking, &[]),
         &[
             ("agent-7", "complete"),
             ("agent-5", "needs_review"),
@@ -305,14 +305,14 @@ fn a_workflow_is_repeated_until_its_condition_holds() {
     assert_eq!(places.last().unwrap(), "work@4 ready");
     let last = task.history.last().unwrap();
     assert_eq!((last.round, last.retry), (Some(2), None));
-    let told = brief(&own, &task, &Body::default()).unwrap();
+    let told = brief(&blocking, &task, &Body::default()).unwrap();
     assert_eq!(told.round, Some((2, 3)));
-    let next = say(&own, &task, "agent-7", "complete").unwrap().task;
-    let done = with_outputs(&own, &next, "agent-5", "complete", &json!({"done": true}));
+    let next = say(&blocking, &task, "agent-7", "complete").unwrap().task;
+    let done = with_outputs(&blocking, &next, "agent-5", "complete", &json!({"done": true}));
     assert_eq!(done.status, Status::Complete);
 
     let (last, _) = walk(
-        &own,
+        &blocking,
         task,
         &[
             ("agent-7", "complete"),
@@ -328,14 +328,14 @@ fn a_workflow_is_repeated_until_its_condition_holds() {
             .as_str()]
     );
 
-    let own = rules_of(1, Exhausted::Route(Target::Fail));
+    let failing = rules_of(1, Exhausted::Route(Target::Fail));
     let (task, _) =
-        walk(&own, opened(&own, &[]), &[("agent-7", "complete"), ("agent-5", "complete")]);
+        walk(&failing, opened(&failing, &[]), &[("agent-7", "complete"), ("agent-5", "complete")]);
     assert_eq!(task.status, Status::Failed);
 
-    let own = rules(repeat("context.check.done", 3, Exhausted::Block));
+    let open = rules(repeat("context.check.done", 3, Exhausted::Block));
     let (task, _) =
-        walk(&own, opened(&own, &[]), &[("agent-7", "complete"), ("agent-5", "complete")]);
+        walk(&open, opened(&open, &[]), &[("agent-7", "complete"), ("agent-5", "complete")]);
     assert_eq!(place(&task), "check@2 blocked");
     assert!(
         task.blockers[0].to_string().starts_with("No further round: `until` cannot be evaluated: ")
@@ -346,7 +346,7 @@ fn a_workflow_is_repeated_until_its_condition_holds() {
 fn faults_of_a_loop_are_reported_at_load() {
     let codes = |flow: Workflow| -> Vec<&'static str> {
         let findings = Rules::new(project(flow), org()).unwrap_err();
-        findings.iter().filter(|own| own.severity == Severity::Error).map(|own| own.code).collect()
+        findings.iter().filter(|one| one.severity == Severity::Error).map(|one| one.code).collect()
     };
     let list = |list: &str, verify: Option<&str>| {
         let mut flow = looping(Some("verify"));

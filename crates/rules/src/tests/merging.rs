@@ -3,16 +3,16 @@
 use serde_json::{Value, json};
 
 use crate::merge::MergeRefusal;
-use crate::merge::{Dropped, Merged, Side, apart, merge, merge_keys};
+use crate::merge::{Dropped, Merged, Side, merge, merge_keys, sides};
 use crate::tests::world::*;
 use crate::{Act, Actor, Proof, Rules, prove};
 use aof_domain::*;
 
 fn merged(rules: &Rules, base: &Task, ours: &Task, theirs: &Task) -> Merged {
-    merge(rules, &apart(Some(base), ours, theirs).unwrap(), ours)
+    merge(rules, &sides(Some(base), ours, theirs).unwrap(), ours)
 }
 
-fn said(rules: &Rules, task: &Task, agent: &str, outcome: &str) -> Task {
+fn completed(rules: &Rules, task: &Task, agent: &str, outcome: &str) -> Task {
     say(rules, task, agent, outcome).unwrap().task
 }
 
@@ -37,17 +37,17 @@ fn claimed(rules: &Rules, task: &Task, agent: &str) -> Task {
 
 /// Describes a merge in a few words.
 fn told(merged: &Merged) -> String {
-    let superseded = merged.superseded.iter().map(|own| {
-        let by = own.by.as_ref().map_or("nobody", AgentId::as_str);
-        format!("; {} superseded by {by}", own.ticket)
+    let superseded = merged.superseded.iter().map(|entry| {
+        let by = entry.by.as_ref().map_or("nobody", AgentId::as_str);
+        format!("; {} superseded by {by}", entry.ticket)
     });
-    let dropped = merged.dropped.iter().map(|own| match own {
+    let dropped = merged.dropped.iter().map(|act| match act {
         Dropped::Claim { ticket, agent } => format!("; {agent} lost {ticket}"),
         Dropped::Hold { ticket } => format!("; {ticket} is not held"),
         Dropped::Unblocking { ticket } => format!("; {ticket} is blocked again"),
     });
-    let carried = (merged.carried > 0).then(|| format!("; {} carried", merged.carried));
-    let rest: String = superseded.chain(dropped).chain(carried).collect();
+    let decided = (merged.redone > 0).then(|| format!("; {} carried", merged.redone));
+    let rest: String = superseded.chain(dropped).chain(decided).collect();
     format!("{}{rest}", stands(&merged.task))
 }
 
@@ -55,8 +55,8 @@ fn told(merged: &Merged) -> String {
 fn whoever_has_gone_on_stands() {
     let rules = rules(sdlc());
     let base = opened(&rules, &[]);
-    let ahead = said(&rules, &base, "agent-7", "complete");
-    let further = said(&rules, &ahead, "agent-3", "complete");
+    let ahead = completed(&rules, &base, "agent-7", "complete");
+    let further = completed(&rules, &ahead, "agent-3", "complete");
     let taken = claimed(&rules, &base, "agent-8");
     for (ours, theirs, expected) in [
         (&base, &base, "implement@0 ready"),
@@ -134,7 +134,7 @@ fn a_hold_and_a_release_from_it_are_dropped_where_the_visit_has_ended_or_gone_an
     let by = Actor::Person(None);
     let held =
         step(&rules, &base, &Act::Hold { by: by.clone(), reason: "wait".into() }, 4).unwrap().task;
-    let ahead = said(&rules, &base, "agent-7", "complete");
+    let ahead = completed(&rules, &base, "agent-7", "complete");
     assert_eq!(
         told(&merged(&rules, &base, &ahead, &held)),
         "review@1 ready; AOF-abc@0 is not held"
@@ -167,12 +167,12 @@ fn a_completion_at_a_branch_is_carried_while_it_is_open() {
     let both = merged(&rules, &base, &ours, &theirs);
     assert_eq!(told(&both), "check@0 ready; AOF-abc@0/speed superseded by agent-3; 1 carried");
     assert_eq!(both.task.history[..1], ours.history[..]);
-    let carried = &both.task.history[1];
-    assert_eq!(carried.completion, security.history[0].completion);
-    assert_eq!(carried.exited, at(20), "never before what stands");
+    let entry = &both.task.history[1];
+    assert_eq!(entry.completion, security.history[0].completion);
+    assert_eq!(entry.exited, at(20), "never before what stands");
     assert!(matches!(prove(&rules, Some(&ours), &both.task), Proof::Done(_)));
     let again = merged(&rules, &base, &both.task, &theirs);
-    assert_eq!((&again.task, again.carried), (&both.task, 0), "no completion counts twice");
+    assert_eq!((&again.task, again.redone), (&both.task, 0), "no completion counts twice");
 
     let style = say_as(&rules, &theirs, Some("style"), "agent-7", "style", 12);
     assert_eq!(style.gate.as_ref().unwrap().current, id("done"));
@@ -228,23 +228,23 @@ fn a_hand_made_task_is_whoevers_took_it_up() {
     let mut edited = base.clone();
     edited.title = "Another".into();
     edited.routing = Routing::of(id("other"));
-    assert_eq!(apart(Some(&base), &edited, &one).unwrap().stands(), Side::Theirs);
-    assert_eq!(apart(None, &edited, &one).unwrap().stands(), Side::Theirs);
+    assert_eq!(sides(Some(&base), &edited, &one).unwrap().stands(), Side::Theirs);
+    assert_eq!(sides(None, &edited, &one).unwrap().stands(), Side::Theirs);
 }
 
 #[test]
 fn growing_values_are_never_reduced_and_two_tasks_stay_two() {
     let rules = rules(sdlc());
     let base = opened(&rules, &[]);
-    let ahead = said(&rules, &base, "agent-7", "complete");
-    let further = said(&rules, &ahead, "agent-3", "complete");
+    let ahead = completed(&rules, &base, "agent-7", "complete");
+    let further = completed(&rules, &ahead, "agent-3", "complete");
     let removed = |side| Some(MergeRefusal::Removed { side, had: 1, left: 0 });
-    assert_eq!(apart(Some(&ahead), &further, &base).err(), removed(Side::Theirs));
-    assert_eq!(apart(Some(&ahead), &base, &further).err(), removed(Side::Ours));
+    assert_eq!(sides(Some(&ahead), &further, &base).err(), removed(Side::Theirs));
+    assert_eq!(sides(Some(&ahead), &base, &further).err(), removed(Side::Ours));
     let mut other = base.clone();
     other.created = at(7);
     assert_eq!(
-        apart(None, &base, &other).err(),
+        sides(None, &base, &other).err(),
         Some(MergeRefusal::TwoTasks { ours: at(0), theirs: at(7) })
     );
     assert_eq!(
@@ -256,10 +256,10 @@ fn growing_values_are_never_reduced_and_two_tasks_stay_two() {
 #[test]
 fn an_entry_that_was_written_anew_never_stands_against_what_was_there() {
     let rules = rules(sdlc());
-    let base = said(&rules, &opened(&rules, &[]), "agent-7", "complete");
+    let base = completed(&rules, &opened(&rules, &[]), "agent-7", "complete");
     let mut forged = base.clone();
     forged.history[0].summary = "I did more".into();
-    let forged = said(&rules, &forged, "agent-3", "complete");
+    let forged = completed(&rules, &forged, "agent-3", "complete");
     let both = merged(&rules, &base, &base, &forged);
     assert_eq!(both.task, base);
     assert_eq!(both.superseded.len(), 1, "{}", told(&both));
@@ -281,7 +281,7 @@ fn keys_are_merged_one_by_one() {
     let ours = json!({"title": "b", "metadata": {"b": {"d": 3}}, "own": [1, 2], "gone": 2});
     let theirs = json!({"title": "c", "metadata": {"b": {"d": 4}}, "own": [1, 3]});
     let keys = merge_keys(&map(&base), &map(&ours), &map(&theirs));
-    let disputed: Vec<String> = keys.disputed.iter().map(|own| own.path.join(".")).collect();
+    let disputed: Vec<String> = keys.disputed.iter().map(|key| key.path.join(".")).collect();
     assert_eq!(disputed, ["title", "metadata.b.d", "own", "gone"]);
     assert_eq!(keys.merged, map(&ours), "what is disputed is ours until somebody decides");
     assert_eq!(keys.disputed[3].theirs, None);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::{property, random_forks};
-use crate::merge::{Merged, Side, apart, merge};
+use crate::merge::{Merged, Side, merge, sides};
 use crate::tests::world::*;
 use crate::{Act, Actor, Decision, Proof, Rules, decide, passes_by_itself, prove};
 use aof_domain::*;
@@ -58,7 +58,7 @@ fn go_on(rules: &Rules, from: &Task, picks: &[Pick], prefix: &str, start: i64) -
 }
 
 fn check(rules: &Rules, base: &Task, ours: &Task, theirs: &Task) -> Result<Merged, TestCaseError> {
-    let sides = apart(Some(base), ours, theirs).unwrap();
+    let sides = sides(Some(base), ours, theirs).unwrap();
     let both = merge(rules, &sides, ours);
     let (standing, other) = match sides.stands() {
         Side::Ours => (ours, theirs),
@@ -66,10 +66,10 @@ fn check(rules: &Rules, base: &Task, ours: &Task, theirs: &Task) -> Result<Merge
     };
     let task = &both.task;
     prop_assert!(task.history.starts_with(&standing.history), "what stands stays as it is");
-    prop_assert_eq!(task.history.len(), standing.history.len() + both.carried);
+    prop_assert_eq!(task.history.len(), standing.history.len() + both.redone);
     let proof = prove(rules, Some(standing), task);
     prop_assert!(!matches!(proof, Proof::Breach(_)), "{:?}\n{:#?}\n{:#?}", proof, standing, task);
-    prop_assert_eq!(matches!(proof, Proof::Kept), both.carried == 0);
+    prop_assert_eq!(matches!(proof, Proof::Kept), both.redone == 0);
     let ids: Vec<&CompletionId> =
         task.history.iter().filter_map(|visit| Some(&visit.completion.as_ref()?.id)).collect();
     prop_assert_eq!(
@@ -80,10 +80,10 @@ fn check(rules: &Rules, base: &Task, ours: &Task, theirs: &Task) -> Result<Merge
     // Every entry of the other side is kept, or reported as superseded.
     let new = other.history[base.history.len()..].iter();
     for entry in new {
-        let is_there = |own: &Visit| {
-            own == entry || own.completion.is_some() && own.completion == entry.completion
+        let is_there = |other: &Visit| {
+            other == entry || other.completion.is_some() && other.completion == entry.completion
         };
-        let is_told = both.superseded.iter().any(|own| own.visit == *entry);
+        let is_told = both.superseded.iter().any(|other| other.visit == *entry);
         prop_assert!(task.history.iter().any(is_there) != is_told, "{:#?}", entry);
     }
     Ok(both)
@@ -102,15 +102,15 @@ fn check_all(rules: &Rules, base: &Task, ours: &Task, theirs: &Task) -> Result<(
     let again = check(rules, base, &one.task, theirs)?;
     prop_assert_eq!(&again.task, &one.task, "merging again changes nothing");
     for side in [ours, theirs] {
-        let known = apart(Some(side), &one.task, side).map(|sides| merge(rules, &sides, ours));
+        let known = sides(Some(side), &one.task, side).map(|sides| merge(rules, &sides, ours));
         let known = known.map_err(|why| TestCaseError::fail(why.to_string()))?;
         prop_assert_eq!(
-            (&known.task, known.carried, known.superseded.len()),
+            (&known.task, known.redone, known.superseded.len()),
             (&one.task, 0, 0),
             "it is settled"
         );
     }
-    let same = merge(rules, &apart(Some(base), ours, ours).unwrap(), ours);
+    let same = merge(rules, &sides(Some(base), ours, ours).unwrap(), ours);
     prop_assert_eq!((&same.task, same.superseded.len(), same.dropped.len()), (ours, 0, 0));
     Ok(())
 }

@@ -76,7 +76,7 @@ pub(crate) fn lost(pick: usize) -> Vec<LostDependency> {
     all.into_iter()
         .enumerate()
         .filter(|(index, _)| pick & (1 << index) != 0)
-        .map(|(_, own)| own)
+        .map(|(_, dependency)| dependency)
         .collect()
 }
 

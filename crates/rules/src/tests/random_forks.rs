@@ -97,14 +97,14 @@ fn counted(join: JoinStrategy, votes: &[Option<Verdict>], waited_for: usize) -> 
 fn check_vote(rules: &Rules, before: &Task, entry: &Visit) -> Result<(), TestCaseError> {
     let open = before.gate.as_ref().unwrap();
     let (_, gate) = rules.project.workflows[0].gate(&entry.gate).unwrap();
-    let said = |branch: &GateId| {
+    let voted = |branch: &GateId| {
         let spoken = before.history[open.visit..].iter().chain([entry]).rev();
         spoken.filter(|visit| visit.branch.as_ref() == Some(branch)).find_map(|visit| visit.verdict)
     };
     let mut waited_for = 0;
     let mut votes = Vec::new();
     for branch in &open.branches {
-        let vote = said(&branch.id);
+        let vote = voted(&branch.id);
         if branch.status == BranchStatus::Skipped && vote.is_none() {
             continue;
         }
@@ -143,8 +143,8 @@ fn check_step(rules: &Rules, before: &Task, after: &Task) -> Result<(), TestCase
             prop_assert!(
                 entry.to.is_none() && entry.verdict.is_none() && entry.escalated_to.is_some()
             );
-            let own = after.gate.as_ref().unwrap().branch(branch).unwrap();
-            prop_assert_eq!(Some(&own.role), entry.escalated_to.as_ref());
+            let part = after.gate.as_ref().unwrap().branch(branch).unwrap();
+            prop_assert_eq!(Some(&part.role), entry.escalated_to.as_ref());
         } else if entry.branch.is_some() {
             check_vote(rules, before, entry)?;
         }
@@ -169,9 +169,9 @@ fn check_fold(rules: &Rules, first: &Task, task: &Task) -> Result<(), TestCaseEr
     }
     let plain = |task: &Task| {
         let open = task.gate.clone();
-        let settled = |branch: &OpenBranch| (branch.id.clone(), branch.status.is_open());
+        let status = |branch: &OpenBranch| (branch.id.clone(), branch.status.is_open());
         open.map(|open| {
-            (open.current, open.visit, open.branches.iter().map(settled).collect::<Vec<_>>())
+            (open.current, open.visit, open.branches.iter().map(status).collect::<Vec<_>>())
         })
     };
     prop_assert_eq!(plain(&folded), plain(task));
@@ -196,7 +196,7 @@ fn voice(rules: &Rules, task: &Task, pick: usize, stubborn: bool, number: usize)
             task.gate
                 .as_ref()
                 .and_then(|open| open.branch(branch))
-                .is_some_and(|own| own.status == BranchStatus::Blocked)
+                .is_some_and(|part| part.status == BranchStatus::Blocked)
         };
         if workplace.branch().is_some_and(blocked) {
             continue;
@@ -249,13 +249,13 @@ proptest! {
             let Ok(Decided::Step(step)) = decided else { panic!("{act:?} was refused: {decided:?}\n{task:#?}") };
             check_step(&rules, &task, &step.task)?;
             // The same completion at the same branch again is a conflict, or settled if it has the same id.
-            if let Act::Complete(said) = &act {
+            if let Act::Complete(completion) = &act {
                 let twice = decide(&rules, &step.task, &act, at(9_999));
                 prop_assert!(matches!(twice, Ok(Decided::Settled { .. })), "delivered again");
-                let mut other = said.clone();
+                let mut other = completion.clone();
                 other.id = id("other");
                 let holds = matches!(step.task.history.last().and_then(|visit| visit.verdict), Some(Verdict::Hold));
-                if said.ticket.branch.is_some() && !holds {
+                if completion.ticket.branch.is_some() && !holds {
                     let code = decide(&rules, &step.task, &Act::Complete(other), at(9_999)).map_err(|refusal| refusal.code());
                     prop_assert!(matches!(code, Err("visit_ended" | "task_finished")), "{:?}", code);
                 }

@@ -7,9 +7,9 @@ use aof_domain::{GateKind, Org, Role, Severity};
 
 /// Computes the same answer by trying all assignments.
 fn can_staff(posts: &[(Vec<usize>, Vec<usize>)], chosen: &mut Vec<usize>) -> bool {
-    let Some((agents, apart)) = posts.get(chosen.len()) else { return true };
+    let Some((agents, others)) = posts.get(chosen.len()) else { return true };
     agents.iter().any(|agent| {
-        if apart.iter().any(|other| chosen[*other] == *agent) {
+        if others.iter().any(|other| chosen[*other] == *agent) {
             return false;
         }
         chosen.push(*agent);
@@ -29,14 +29,14 @@ fn checked(posts: &[(Vec<usize>, Vec<usize>)]) -> Vec<Finding> {
     let name = |post: usize| format!("g{post}");
     let mut org = Org::default();
     let mut gates = Vec::new();
-    for (index, (agents, apart)) in posts.iter().enumerate() {
+    for (index, (agents, others)) in posts.iter().enumerate() {
         let agents = agents.iter().map(|agent| id(&format!("agent-{agent}"))).collect();
         org.roles.push((id(&format!("r{index}")), Role { agents, ..Role::default() }));
-        let mut own = gate(&name(index), &format!("r{index}"));
-        if let GateKind::Work(duty) = &mut own.kind {
-            duty.separate_from = apart.iter().map(|other| id(&name(*other))).collect();
+        let mut post = gate(&name(index), &format!("r{index}"));
+        if let GateKind::Work(duty) = &mut post.kind {
+            duty.separate_from = others.iter().map(|other| id(&name(*other))).collect();
         }
-        gates.push(own);
+        gates.push(post);
     }
     staffing(&workflow(gates), &org)
 }
@@ -50,15 +50,15 @@ fn the_answer_is_that_of_all_assignments() {
         let agents = 1 + random(&mut seed, 4) as u64;
         let posts: Vec<_> = (0..count)
             .map(|index| {
-                let mut own: Vec<usize> = (0..4).map(|_| random(&mut seed, agents)).collect();
-                own.truncate(1 + random(&mut seed, 4));
-                (own, (0..index).filter(|_| random(&mut seed, 2) == 0).collect())
+                let mut agents: Vec<usize> = (0..4).map(|_| random(&mut seed, agents)).collect();
+                agents.truncate(1 + random(&mut seed, 4));
+                (agents, (0..index).filter(|_| random(&mut seed, 2) == 0).collect())
             })
             .collect();
         let expected = can_staff(&posts, &mut Vec::new());
         let found = checked(&posts);
         assert_eq!(found.is_empty(), expected, "{posts:?}: {found:?}");
-        assert!(found.iter().all(|own| own.severity == Severity::Warning), "{found:?}");
+        assert!(found.iter().all(|finding| finding.severity == Severity::Warning), "{found:?}");
         *(if expected { &mut fit } else { &mut unfit }) += 1;
     }
     assert!(fit > 300 && unfit > 300, "{fit} {unfit}");
@@ -70,11 +70,11 @@ fn twelve_gates_and_thirty_agents_are_always_checked() {
     for density in [2, 3, 4, 8] {
         let posts: Vec<_> = (0..12)
             .map(|index| {
-                let own = (0..30).filter(|_| random(&mut seed, density) == 0).collect();
-                (own, (0..index).filter(|_| random(&mut seed, density) == 0).collect())
+                let agents = (0..30).filter(|_| random(&mut seed, density) == 0).collect();
+                (agents, (0..index).filter(|_| random(&mut seed, density) == 0).collect())
             })
             .collect();
-        let codes: Vec<&str> = checked(&posts).iter().map(|own| own.code).collect();
+        let codes: Vec<&str> = checked(&posts).iter().map(|finding| finding.code).collect();
         assert!(!codes.contains(&"staffing_not_checked"));
     }
     // Eleven agents for twelve gates, each of whom lacks one role, so that no two are alike.

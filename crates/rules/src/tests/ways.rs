@@ -467,8 +467,8 @@ fn a_beginning_at_a_gate_that_decides_by_itself_is_found_again() {
                 task.routing.role.as_ref().map_or("", |role| {
                     if role.as_str() == "backend" { "agent-7" } else { "agent-3" }
                 });
-            let said = say(&rules, &task, agent, "complete").unwrap().task;
-            assert_eq!(explain(&rules, None, &said), StateChange::Foreign(vec!["gateHistory"]));
+            let after = say(&rules, &task, agent, "complete").unwrap().task;
+            assert_eq!(explain(&rules, None, &after), StateChange::Foreign(vec!["gateHistory"]));
         }
     }
 }

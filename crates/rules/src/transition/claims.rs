@@ -30,12 +30,12 @@ impl Transition<'_> {
         if workplace.holder.is_some() {
             return Ok(Decision::Settled { visit: open.visit });
         }
-        let own = branch.as_ref().and_then(|id| open.branch(id));
-        let own = own.filter(|own| own.status == BranchStatus::Blocked);
-        if task.status == Status::Blocked || own.is_some() {
+        let part = branch.as_ref().and_then(|id| open.branch(id));
+        let part = part.filter(|part| part.status == BranchStatus::Blocked);
+        if task.status == Status::Blocked || part.is_some() {
             return Err(Refusal::Blocked {
                 ticket: task.ticket_of(branch.as_ref()).without_visit(),
-                blockers: own.map_or(&task.blockers, |own| &own.blockers).clone(),
+                blockers: part.map_or(&task.blockers, |part| &part.blockers).clone(),
             });
         }
         let mut after = self.changed();
@@ -80,7 +80,7 @@ impl Transition<'_> {
         let mut after = self.changed();
         let mut updated = after.updated;
         let claimed = match after.branch_mut(branch.as_ref()) {
-            Some(own) => &mut own.claimed,
+            Some(part) => &mut part.claimed,
             None => &mut after.routing.claimed,
         };
         if *claimed == Some(updated) {
@@ -123,9 +123,9 @@ impl Transition<'_> {
         by: &Actor,
         branch: Option<&GateId>,
     ) -> Result<&'o GateId, Refusal> {
-        let asked = open.branches.iter().filter(|own| branch.is_none_or(|id| own.id == *id));
+        let named = open.branches.iter().filter(|part| branch.is_none_or(|id| part.id == *id));
         let claimed: Vec<(&GateId, &AgentId)> =
-            asked.filter_map(|own| Some((&own.id, own.agent.as_ref()?))).collect();
+            named.filter_map(|part| Some((&part.id, part.agent.as_ref()?))).collect();
         let may =
             |(id, holder): &&(&GateId, &AgentId)| self.may_release(by, holder, Some(id)).is_ok();
         match (&claimed.iter().filter(may).collect::<Vec<_>>()[..], &claimed[..]) {
@@ -159,10 +159,10 @@ impl Transition<'_> {
 /// Sets the holder of the task, or of a branch of it, as of its last change; `None` releases it.
 pub(crate) fn set_holder(task: &mut Task, branch: Option<&GateId>, agent: Option<&AgentId>) {
     let claimed = agent.map(|_| task.updated);
-    if let Some(own) = task.branch_mut(branch) {
-        (own.agent, own.claimed) = (agent.cloned(), claimed);
-        own.lost.take_if(|lost| agent == Some(lost));
-        own.status = if agent.is_some() { BranchStatus::InProgress } else { BranchStatus::Ready };
+    if let Some(part) = task.branch_mut(branch) {
+        (part.agent, part.claimed) = (agent.cloned(), claimed);
+        part.lost.take_if(|lost| agent == Some(lost));
+        part.status = if agent.is_some() { BranchStatus::InProgress } else { BranchStatus::Ready };
         fork::update_status(task);
         return;
     }
@@ -179,8 +179,8 @@ pub(crate) fn set_holder(task: &mut Task, branch: Option<&GateId>, agent: Option
 fn without_agents(task: &Task, branch: Option<&GateId>) -> Task {
     let mut free = task.clone();
     free.routing.agent.take_if(|_| branch.is_none());
-    for own in free.branches_mut() {
-        own.agent.take_if(|_| branch.is_none_or(|id| own.id == *id));
+    for part in free.branches_mut() {
+        part.agent.take_if(|_| branch.is_none_or(|id| part.id == *id));
     }
     free
 }
@@ -272,14 +272,14 @@ pub fn stay<'a>(task: &'a Task, branch: Option<&GateId>) -> Option<Stay<'a>> {
         }),
         Some(id) => open
             .branch(id)
-            .filter(|own| own.status != BranchStatus::Blocked && own.status.is_open())
-            .map(|own| Stay {
-                since: own.resumed.unwrap_or_else(|| fork::branch_entered(task, open, id)),
-                agent: own.agent.as_ref(),
-                claimed: own.claimed,
-                timer_spent: own.escalated.is_some()
+            .filter(|part| part.status != BranchStatus::Blocked && part.status.is_open())
+            .map(|part| Stay {
+                since: part.resumed.unwrap_or_else(|| fork::branch_entered(task, open, id)),
+                agent: part.agent.as_ref(),
+                claimed: part.claimed,
+                timer_spent: part.escalated.is_some()
                     || open.escalated.is_some()
-                    || own.overdue_since().is_some(),
+                    || part.overdue_since().is_some(),
             }),
     }
 }
@@ -313,7 +313,7 @@ impl Transition<'_> {
         else {
             let overdue = Some(after.updated);
             match after.branch_mut(branch) {
-                Some(own) => own.overdue = overdue,
+                Some(part) => part.overdue = overdue,
                 None => after.gate.as_mut().into_iter().for_each(|open| open.overdue = overdue),
             }
             return Ok(WorkflowStep::silent(after));
@@ -331,7 +331,7 @@ impl Transition<'_> {
         };
         if let Some(id) = branch {
             visit.entered = fork::branch_entered(task, open, id);
-            visit.overdue = open.branch(id).and_then(|own| own.overdue);
+            visit.overdue = open.branch(id).and_then(|part| part.overdue);
             visit.unfinished = Vec::new();
         }
         fold::apply(rules, &mut after, visit);
@@ -344,9 +344,9 @@ impl Transition<'_> {
         let mut after = self.changed();
         set_holder(&mut after, branch, None);
         match after.branch_mut(branch) {
-            Some(own) => {
-                let had = self.task.branches().find(|before| before.id == own.id);
-                own.lost = had.and_then(|before| before.agent.clone());
+            Some(part) => {
+                let had = self.task.branches().find(|before| before.id == part.id);
+                part.lost = had.and_then(|before| before.agent.clone());
             }
             None => after.routing.lost.clone_from(&self.task.routing.agent),
         }
@@ -382,9 +382,9 @@ impl fmt::Display for Escalation {
 /// Returns the reason why the open visit, or a branch of it, was escalated.
 pub fn escalation(task: &Task, branch: Option<&GateId>) -> Option<Escalation> {
     let open = task.gate.as_ref()?;
-    let own = branch.and_then(|id| open.branch(id)).and_then(|own| own.escalated.as_ref());
-    let role = own.or(open.escalated.as_ref())?.clone();
-    let of = own.and(branch);
+    let part = branch.and_then(|id| open.branch(id)).and_then(|part| part.escalated.as_ref());
+    let role = part.or(open.escalated.as_ref())?.clone();
+    let of = part.and(branch);
     let mut entries = task.history.iter().rev();
     let entry = entries.find(|visit| {
         visit.escalated_to.as_ref() == Some(&role) && (of.is_none() || visit.branch.as_ref() == of)

@@ -6,7 +6,7 @@ use super::guards;
 use super::reply::{fill_from_text, first_line, reading, take_fields, text, verdict};
 use super::visit::{Transition, check_ticket};
 use crate::act::{Act, Decision, Warning, WorkflowStep};
-use crate::outputs::{example, leave_out_undeclared, settle_at, shape_of};
+use crate::outputs::{example, judge_numbers, leave_out_undeclared, shape_of};
 use crate::refusal::Refusal;
 use crate::routing::workplace::{Workplace, check_separate_session, may_complete};
 use crate::routing::{fork, loops, route};
@@ -24,8 +24,8 @@ pub(crate) fn complete(
     stamp: Stamp,
 ) -> Result<Decision, Refusal> {
     let Transition { rules, task, .. } = *transition;
-    if let Some(settled) = redelivered(task, &stamp)? {
-        return Ok(Decision::Settled { visit: settled });
+    if let Some(visit) = redelivered(task, &stamp)? {
+        return Ok(Decision::Settled { visit });
     }
     let meant = check_ticket(task, &completion.ticket, Some(&completion.agent));
     if let Err(ended @ Refusal::VisitEnded { .. }) = meant {
@@ -53,7 +53,7 @@ pub(crate) fn complete(
     let mut visit = entry(&workplace, open, &completion, stamp, outcome.clone());
     visit.children.clone_from(&completion.facts.children);
     visit.checks.clone_from(&completion.facts.checks);
-    let said = match workflow.gates[index].fork().zip(branch) {
+    let ended = match workflow.gates[index].fork().zip(branch) {
         Some((fork, id)) => record_branch_verdict(rules, task, fork, &id, &outcome, &mut visit),
         None => Some(outcome),
     };
@@ -61,7 +61,7 @@ pub(crate) fn complete(
         transition,
         workflow,
         index,
-        said.as_ref(),
+        ended.as_ref(),
         visit,
         completion.content.body.as_deref(),
     );
@@ -158,8 +158,8 @@ fn record_branch_verdict(
     let verdict = fork.branch(id).map(|(_, branch)| branch.verdict(outcome))?;
     visit.entered =
         task.gate.as_ref().map_or(visit.entered, |open| fork::branch_entered(task, open, id));
-    let own = task.gate.as_ref().and_then(|open| open.branch(id));
-    visit.overdue = own.and_then(|own| own.overdue);
+    let part = task.gate.as_ref().and_then(|open| open.branch(id));
+    visit.overdue = part.and_then(|part| part.overdue);
     visit.branch = Some(id.clone());
     visit.verdict = Some(verdict);
     let (join, unfinished) = fork::join_after(rules, task, fork, id, verdict)?;
@@ -170,7 +170,7 @@ fn record_branch_verdict(
 
 /// Returns the visit that the completion ended before, if it was delivered before.
 fn redelivered(task: &Task, stamp: &Stamp) -> Result<Option<usize>, Refusal> {
-    let known = |entry: &Visit| entry.completion.as_ref().is_some_and(|own| own.id == stamp.id);
+    let known = |entry: &Visit| entry.completion.as_ref().is_some_and(|known| known.id == stamp.id);
     let Some(visit) = task.history.iter().position(known) else { return Ok(None) };
     if task.history[visit].completion.as_ref() == Some(stamp) {
         return Ok(Some(visit));
@@ -184,7 +184,7 @@ fn end_visit(
     transition: &Transition<'_>,
     workflow: &Workflow,
     index: usize,
-    said: Option<&Outcome>,
+    ended: Option<&Outcome>,
     mut visit: Visit,
     text: Option<&str>,
 ) -> WorkflowStep {
@@ -192,7 +192,7 @@ fn end_visit(
     visit.exited = now.max(task.latest());
     visit.workflow = rules.hash(&workflow.name).map(str::to_owned);
     let mut trouble = Vec::new();
-    if let Some(outcome) = said {
+    if let Some(outcome) = ended {
         let mut history = task.history.clone();
         history.push(visit.clone());
         let passage = route::route(rules, workflow, task, &history, index, outcome);
@@ -358,7 +358,8 @@ pub(crate) fn interpret(
     let is_document = take_fields(workplace, &mut completion)?;
     completion.content.outcome = take_outcome_word(workplace, &mut completion)?;
     // The first line of a text is its summary; a document without text gets one from its content.
-    let front = given.content.fields.as_ref().filter(|_| !is_document).map_or(0, |own| own.length);
+    let front =
+        given.content.fields.as_ref().filter(|_| !is_document).map_or(0, |head| head.length);
     if completion.content.summary.is_none() {
         completion.content.summary =
             completion.content.body.as_ref().and_then(|body| first_line(&body[front..]));
@@ -389,7 +390,8 @@ pub(crate) fn interpret(
     if !names.is_empty() {
         warnings.push(Warning::UndeclaredOutputs { gate: workplace.station(), names });
     }
-    let problems = settle_at(workflow, workplace.duty, &outcome, &mut completion.content.outputs);
+    let problems =
+        judge_numbers(workflow, workplace.duty, &outcome, &mut completion.content.outputs);
     if !problems.is_empty() {
         let shape = shape_of(workplace.duty, &outcome).unwrap_or_default();
         let example = if shape.kinds.is_empty() { serde_json::json!({}) } else { example(&shape) };

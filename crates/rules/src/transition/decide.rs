@@ -121,16 +121,16 @@ impl Transition<'_> {
 
     /// Puts a task without a gate at its first gate, assigned to the agent, if that is possible.
     pub(crate) fn enter_for(&self, agent: &AgentId) -> Result<WorkflowStep, Refusal> {
-        let own = &self.task.routing;
-        let routing = Routing { role: own.role.clone(), ..Routing::of(own.workflow.clone()) };
+        let begun = &self.task.routing;
+        let routing = Routing { role: begun.role.clone(), ..Routing::of(begun.workflow.clone()) };
         let free = Task { routing, ..self.task.clone() };
         let mut step = Transition { task: &free, ..*self }.enter()?;
         let opened = Transition { task: &step.task, ..*self };
         if let Decision::Step(given) = opened.assign(&Actor::Person(None), agent, None)? {
             step.task = given.task;
             if let Some(open) = &step.task.gate {
-                let own = open.branches.iter().find(|own| own.agent.as_ref() == Some(agent));
-                let branch = own.map(|own| own.id.clone());
+                let held = open.branches.iter().find(|held| held.agent.as_ref() == Some(agent));
+                let branch = held.map(|held| held.id.clone());
                 let at = Station { gate: open.current.clone(), branch };
                 step.events.push(Event::Assigned { gate: at, agent: agent.clone() });
             }
@@ -152,8 +152,8 @@ impl Transition<'_> {
         let Self { rules, task, now } = *self;
         let open = self.open()?;
         self.permit(by, Permission::Unblock, branch)?;
-        let is_blocked = |own: &OpenBranch| {
-            own.status == BranchStatus::Blocked && branch.is_none_or(|id| own.id == *id)
+        let is_blocked = |part: &OpenBranch| {
+            part.status == BranchStatus::Blocked && branch.is_none_or(|id| part.id == *id)
         };
         let counting = fork::active_branches(rules, task, open);
         let on_hold = open.held.is_some();
@@ -180,11 +180,11 @@ impl Transition<'_> {
         if !counting.is_empty() {
             let resumed = after.updated;
             // Lifting a hold does not unblock branches that are blocked themselves.
-            for own in after.branches_mut().filter(|own| !on_hold && is_blocked(own)) {
-                own.status = BranchStatus::Ready;
-                own.resumed = Some(resumed);
-                own.blockers = Vec::new();
-                own.answer = answer.clone().or(own.answer.take());
+            for part in after.branches_mut().filter(|part| !on_hold && is_blocked(part)) {
+                part.status = BranchStatus::Ready;
+                part.resumed = Some(resumed);
+                part.blockers = Vec::new();
+                part.answer = answer.clone().or(part.answer.take());
             }
             fork::update_status(&mut after);
         }
@@ -195,9 +195,9 @@ impl Transition<'_> {
         }
         let events = fold::hold_if_stuck(rules, &mut after);
         if !on_hold && obstacles(&after) == obstacles(task) {
-            let own = after.branches().filter(|own| is_blocked(own));
-            let own = own.flat_map(|own| own.blockers.clone()).collect();
-            let blockers = if waits { own } else { task.blockers.clone() };
+            let left = after.branches().filter(|part| is_blocked(part));
+            let left = left.flat_map(|part| part.blockers.clone()).collect();
+            let blockers = if waits { left } else { task.blockers.clone() };
             let ticket = task.ticket_of(branch).without_visit();
             return Err(Refusal::Blocked { ticket, blockers });
         }
@@ -300,8 +300,8 @@ impl Transition<'_> {
 
 /// Returns the blockers of a task and of its branches.
 fn obstacles(task: &Task) -> Vec<(Option<&GateId>, &[Blocker])> {
-    let blocked = task.branches().filter(|own| own.status == BranchStatus::Blocked);
-    let own = blocked.map(|own| (Some(&own.id), own.blockers.as_slice()));
+    let blocked = task.branches().filter(|part| part.status == BranchStatus::Blocked);
+    let parts = blocked.map(|part| (Some(&part.id), part.blockers.as_slice()));
     let whole = (task.status == Status::Blocked).then_some((None, task.blockers.as_slice()));
-    whole.into_iter().chain(own).collect()
+    whole.into_iter().chain(parts).collect()
 }

@@ -89,8 +89,8 @@ pub(crate) fn open(
         Some((workflow, gate)) => fork::open(rules, workflow, gate, task, escalated.as_ref()).0,
         None => Vec::new(),
     };
-    let own = escalated.as_ref().or(rules.own_role(task));
-    let role = own.or_else(|| found.and_then(|(_, gate)| gate.role())).cloned();
+    let named = escalated.as_ref().or(rules.own_role(task));
+    let role = named.or_else(|| found.and_then(|(_, gate)| gate.role())).cloned();
     task.routing.role = role.filter(|_| branches.is_empty());
     task.gate = Some(OpenVisit {
         item,
@@ -208,8 +208,8 @@ pub(crate) fn resume(task: &mut Task, now: Timestamp) {
 /// Restarts the time limits of all open branches at the task's last change.
 pub(crate) fn restart(task: &mut Task) {
     let now = task.updated;
-    for own in task.branches_mut().filter(|own| own.status.is_open()) {
-        own.resumed = Some(now);
-        own.claimed = own.agent.as_ref().map(|_| now);
+    for part in task.branches_mut().filter(|part| part.status.is_open()) {
+        part.resumed = Some(now);
+        part.claimed = part.agent.as_ref().map(|_| now);
     }
 }

@@ -29,14 +29,14 @@ pub fn refuse_repeated(
     if is_resumed || Workplace::open(rules, task).iter().any(is_claimed) {
         return Ok(());
     }
-    let Some(said) = last_said(&task.history) else { return Ok(()) };
-    let last = &said[said.len() - 1];
+    let Some(entries) = last_ended(&task.history) else { return Ok(()) };
+    let last = &entries[entries.len() - 1];
     let is_repeated = |entry: &&Visit| {
-        let is_same = |said: &Outcome| said.is_meant_by(outcome);
+        let is_same = |ended: &Outcome| ended.is_meant_by(outcome);
         entry.agent.as_ref() == Some(agent)
-            && matches!(&entry.outcome, Ending::Completed(said) if is_same(said))
+            && matches!(&entry.outcome, Ending::Completed(ended) if is_same(ended))
     };
-    match said.iter().rev().find(is_repeated) {
+    match entries.iter().rev().find(is_repeated) {
         Some(entry) if leads_on(last) => Err(Refusal::Repeated {
             ticket: task.ticket(),
             open: open.current.clone(),
@@ -78,12 +78,12 @@ pub fn refuse_other_gate(
 fn lost_visit(rules: &Rules, task: &Task, agent: &AgentId, gate: &GateId) -> Option<Refusal> {
     let history = &task.history;
     let last = history.iter().rposition(|entry| entry.gate == *gate)?;
-    let visit = last - history[..last].iter().rev().take_while(|own| own.leaves_open()).count();
+    let visit = last - history[..last].iter().rev().take_while(|one| one.leaves_open()).count();
     let entries = &history[visit..=last];
     if entries.iter().any(|entry| entry.agent.as_ref() == Some(agent)) {
         return None;
     }
-    let is_own = |role: &RoleId| rules.org.roles_of(agent).any(|own| own == role);
+    let is_own = |role: &RoleId| rules.org.roles_of(agent).any(|known| known == role);
     let of_role = entries.iter().rev().find(|entry| entry.role.as_ref().is_some_and(is_own));
     let entry = of_role.unwrap_or(&history[last]);
     entry.agent.as_ref()?;
@@ -93,19 +93,19 @@ fn lost_visit(rules: &Rules, task: &Task, agent: &AgentId, gate: &GateId) -> Opt
 
 /// Returns the entries of the last visit that a completion ended; at a fork, those of all branches. Skips automatic gates and time
 /// limits. Returns `None` if a person or a rule change moved the task since.
-fn last_said(history: &[Visit]) -> Option<&[Visit]> {
-    let is_said = |entry: &Visit| match entry.outcome {
+fn last_ended(history: &[Visit]) -> Option<&[Visit]> {
+    let counts = |entry: &Visit| match entry.outcome {
         Ending::Override | Ending::Reopened | Ending::Moved => Some(false),
         Ending::Completed(_) => entry.agent.is_some().then_some(true),
         _ => None,
     };
-    let (last, said) = history
+    let (last, is_last) = history
         .iter()
         .enumerate()
         .rev()
-        .find_map(|(place, entry)| Some((place, is_said(entry)?)))?;
+        .find_map(|(place, entry)| Some((place, counts(entry)?)))?;
     let before = history[..last].iter().rev().take_while(|entry| entry.leaves_open()).count();
-    said.then(|| &history[last - before..=last])
+    is_last.then(|| &history[last - before..=last])
 }
 
 fn leads_on(entry: &Visit) -> bool {

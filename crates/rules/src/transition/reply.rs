@@ -30,22 +30,22 @@ pub(crate) fn take_fields(
     workplace: &Workplace<'_>,
     completion: &mut Completion,
 ) -> Result<bool, Refusal> {
-    let Some(own) = completion.content.fields.take() else { return Ok(false) };
-    let ReplyFields { fields, fault, length } = *own;
+    let Some(reply) = completion.content.fields.take() else { return Ok(false) };
+    let ReplyFields { fields, fault, length } = *reply;
     let declared = workplace.duty.outputs.names();
     let is_declared = |name: &&String| declared.contains(&name.as_str());
     let has_status = |outputs: &Map| outputs.contains_key(STATUS);
-    let reads_status = workplace.duty.signal.as_ref().is_some_and(|own| own.mark == Mark::Status);
+    let reads_status = workplace.duty.signal.as_ref().is_some_and(|sign| sign.mark == Mark::Status);
     let possible = workplace.gate.possible();
     let outcome = fields.get("outcome").filter(|_| completion.content.outcome.is_none());
-    let outcome = outcome.and_then(|own| own.as_str());
-    let has_outcome = outcome.is_some_and(|word| possible.iter().any(|own| own.is_meant_by(word)));
+    let outcome = outcome.and_then(|value| value.as_str());
+    let has_outcome = outcome.is_some_and(|word| possible.iter().any(|one| one.is_meant_by(word)));
     let is_asked_for = reads_status
         || has_outcome
         || has_status(&completion.content.outputs)
         || has_status(&fields);
     let refused = |problems| {
-        let outcome = possible.iter().find(|own| own.judges()).cloned();
+        let outcome = possible.iter().find(|known| known.judges()).cloned();
         let outcome = outcome.unwrap_or(Outcome::Complete);
         let shape = shape_of(workplace.duty, &outcome).filter(|shape| !shape.kinds.is_empty());
         let example = Box::new(shape.as_ref().map_or_else(|| json!({}), example));
@@ -80,7 +80,7 @@ pub(crate) fn take_fields(
     let key =
         if reads_status { status_key(&fields, &possible, &workplace.duty.outputs) } else { STATUS };
     let word =
-        fields.get(key).or(completion.content.outputs.get(STATUS)).and_then(|own| own.as_str());
+        fields.get(key).or(completion.content.outputs.get(STATUS)).and_then(|value| value.as_str());
     let signal = workplace.duty.signal.as_ref();
     let is_blocked = |word| signal.map_or(word, |signal| signal.outcome_named(word)) == "blocked";
     let suspends = word.is_some_and(|word| is_blocked(word) || word.eq_ignore_ascii_case(SUSPEND));
@@ -104,7 +104,7 @@ pub(crate) fn take_fields(
                     value.as_array().map(|list| list.iter().filter_map(|item| item.as_str()));
                 let list = list
                     .map(|list| list.map(str::to_owned).collect())
-                    .or(text.map(|own| vec![own]));
+                    .or(text.map(|line| vec![line]));
                 completion.content.blockers = completion.content.blockers.take().or(list);
             }
             _ => drop(rest.insert(name, value)),

@@ -21,7 +21,7 @@ use aof_domain::{
 };
 
 /// Returns the act that the rules in force require before anything else; `None` if the task conforms, or its workflow is gone.
-pub fn owed(rules: &Rules, task: &Task) -> Option<Act> {
+pub fn due_act(rules: &Rules, task: &Task) -> Option<Act> {
     if passes_by_itself(rules, task) {
         return Some(Act::Pass);
     }
@@ -75,9 +75,9 @@ impl Transition<'_> {
         if was_blocked && after.status != Status::Blocked {
             after.gate.as_mut().into_iter().for_each(|open| open.resumed = Some(now));
         }
-        for (own, before) in after.branches_mut().zip(&open.branches) {
-            if before.status == BranchStatus::Blocked && own.status != BranchStatus::Blocked {
-                own.resumed = Some(now);
+        for (part, before) in after.branches_mut().zip(&open.branches) {
+            if before.status == BranchStatus::Blocked && part.status != BranchStatus::Blocked {
+                part.resumed = Some(now);
             }
         }
         let before = blocked_for(self.task);
@@ -167,7 +167,7 @@ fn carry_over(before: &Task, after: &mut Task) {
     let Some(open) = before.gate.as_ref().filter(|_| before.status == Status::Blocked) else {
         return;
     };
-    let parts: Vec<Blocker> = open.branches.iter().flat_map(|own| own.blockers.clone()).collect();
+    let parts: Vec<Blocker> = open.branches.iter().flat_map(|part| part.blockers.clone()).collect();
     let mut reasons = if open.branches.is_empty() || open.held.is_some() {
         before.blockers.clone()
     } else {
@@ -179,10 +179,10 @@ fn carry_over(before: &Task, after: &mut Task) {
     }
     let Some(now) = &mut after.gate else { return };
     now.held = open.held;
-    let waits = |own: &&mut OpenBranch| now.held.is_none() && own.status.is_open();
-    for own in now.branches.iter_mut().filter(waits) {
-        own.status = BranchStatus::Blocked;
-        own.blockers.splice(0..0, reasons.iter().cloned());
+    let waits = |part: &&mut OpenBranch| now.held.is_none() && part.status.is_open();
+    for part in now.branches.iter_mut().filter(waits) {
+        part.status = BranchStatus::Blocked;
+        part.blockers.splice(0..0, reasons.iter().cloned());
     }
     if now.branches.is_empty() || now.held.is_some() {
         after.status = Status::Blocked;
@@ -199,11 +199,11 @@ fn with_current_roles(rules: &Rules, task: &Task) -> Option<Task> {
     if fork::active_branches(rules, task, open).is_empty() {
         reroute_task(rules, task, &mut after);
     } else {
-        for own in after.branches_mut() {
+        for part in after.branches_mut() {
             if let Some(workplace) =
-                Workplace::of_branch(rules, task, &own.id).filter(|_| own.status.is_open())
+                Workplace::of_branch(rules, task, &part.id).filter(|_| part.status.is_open())
             {
-                reroute_branch(rules, &workplace, own);
+                reroute_branch(rules, &workplace, part);
             }
         }
         fork::hold_unstaffed(rules, &mut after);
@@ -242,23 +242,23 @@ fn reroute_task(rules: &Rules, task: &Task, after: &mut Task) {
     }
 }
 
-fn reroute_branch(rules: &Rules, workplace: &Workplace<'_>, own: &mut OpenBranch) {
-    let misplaced = own
+fn reroute_branch(rules: &Rules, workplace: &Workplace<'_>, part: &mut OpenBranch) {
+    let misplaced = part
         .agent
         .as_ref()
-        .is_some_and(|agent| is_misplaced(rules, workplace, Some(&own.role), agent, own.claimed));
-    own.role = workplace.role.clone();
+        .is_some_and(|agent| is_misplaced(rules, workplace, Some(&part.role), agent, part.claimed));
+    part.role = workplace.role.clone();
     if misplaced {
-        (own.agent, own.claimed, own.lost) = (None, None, None);
+        (part.agent, part.claimed, part.lost) = (None, None, None);
     }
-    let free = match own.status {
+    let free = match part.status {
         BranchStatus::InProgress => misplaced,
-        BranchStatus::Blocked => waits_for_people(&own.blockers),
+        BranchStatus::Blocked => waits_for_people(&part.blockers),
         _ => false,
     };
     if free {
-        own.status = BranchStatus::Ready;
-        own.blockers = Vec::new();
+        part.status = BranchStatus::Ready;
+        part.blockers = Vec::new();
     }
 }
 
@@ -285,8 +285,8 @@ fn waits_for_people(blockers: &[Blocker]) -> bool {
 /// Returns the roles without agents that block the task, or branches of it.
 fn blocked_for(task: &Task) -> Vec<&RoleId> {
     let whole = task.routing.role.as_ref().filter(|_| waits_for_people(&task.blockers));
-    let branches = task.branches().filter(|own| waits_for_people(&own.blockers));
-    whole.into_iter().chain(branches.map(|own| &own.role)).collect()
+    let branches = task.branches().filter(|part| waits_for_people(&part.blockers));
+    whole.into_iter().chain(branches.map(|part| &part.role)).collect()
 }
 
 /// Blocks the task on exactly its lost dependencies; without any, unblocks it.
@@ -299,11 +299,11 @@ pub(crate) fn depend(
     let known = lost_dependencies(task);
     // A completion's blocker with the same text already blocks the task.
     let is_known = |blocker: &Blocker| blocker.lost().is_some_and(|lost| known.contains(lost));
-    let blocks = |lost: &LostDependency| task.blockers.iter().any(|own| own.lost() == Some(lost));
-    let said = |lost: &&LostDependency| !known.contains(lost) && blocks(lost);
+    let blocks = |lost: &LostDependency| task.blockers.iter().any(|text| text.lost() == Some(lost));
+    let is_given = |lost: &&LostDependency| !known.contains(lost) && blocks(lost);
     let depends = |lost: &&LostDependency| task.depends_on.contains(lost.task());
     let wanted: Vec<&LostDependency> =
-        lost.iter().filter(depends).filter(|lost| !said(lost)).collect();
+        lost.iter().filter(depends).filter(|lost| !is_given(lost)).collect();
     if known.iter().eq(wanted.iter().copied()) {
         return Ok(Decision::Settled { visit: open.visit });
     }

@@ -43,7 +43,7 @@ impl<'a> Transition<'a> {
     }
 
     pub(crate) fn workflow(&self) -> Result<&'a Workflow, Refusal> {
-        let known = || self.rules.project.workflows.iter().map(|own| own.name.to_string());
+        let known = || self.rules.project.workflows.iter().map(|one| one.name.to_string());
         self.rules.workflow_of(self.task).ok_or_else(|| Refusal::UnknownWorkflow {
             task: self.task.id.clone(),
             workflow: self.task.routing.workflow.to_string(),
@@ -89,7 +89,7 @@ impl<'a> Transition<'a> {
         branch: Option<&GateId>,
     ) -> Result<(), Refusal> {
         let counting = fork::active_branches(self.rules, self.task, open);
-        match branch.filter(|id| counting.iter().all(|own| own.id != **id)) {
+        match branch.filter(|id| counting.iter().all(|counted| counted.id != **id)) {
             None => Ok(()),
             Some(id) => Err(fork::branch_not_open(self.rules, self.task, open, id)),
         }

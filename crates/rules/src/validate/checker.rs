@@ -24,7 +24,7 @@ impl Rules {
             return Err(findings);
         }
         let workflows = project.workflows.iter();
-        let hashes = workflows.map(|own| (own.name.clone(), workflow_hash(own))).collect();
+        let hashes = workflows.map(|one| (one.name.clone(), workflow_hash(one))).collect();
         Ok((Self { project, org, conditions, hashes }, findings))
     }
 }
@@ -310,8 +310,8 @@ impl RuleChecker<'_> {
 
 /// Reports all findings about org.yaml.
 fn check_org(project: &Project, org: &Org, findings: &mut Vec<Finding>) {
-    for (id, own) in &org.roles {
-        role(org, id, own, findings);
+    for (id, found) in &org.roles {
+        role(org, id, found, findings);
     }
     for (id, agent) in org.agents.iter().flatten() {
         if let Some(run) = &agent.run {
@@ -376,8 +376,9 @@ fn role(org: &Org, id: &RoleId, role: &Role, findings: &mut Vec<Finding>) {
 /// Returns whether the roles work beside each other as branches of one fork, and nowhere one after the other.
 fn only_beside(project: &Project, one: &RoleId, other: &RoleId) -> bool {
     let has = |gate: &Gate, role| gate.roles().contains(&role);
-    let gates =
-        || project.workflows.iter().flat_map(|own| own.gates.iter().map(move |gate| (own, gate)));
+    let gates = || {
+        project.workflows.iter().flat_map(|flow| flow.gates.iter().map(move |gate| (flow, gate)))
+    };
     let is_beside = |gate: &Gate| has(gate, one) && has(gate, other);
     let follows = |(workflow, gate): (&Workflow, &Gate)| {
         has(gate, one) && workflow.gates.iter().any(|next| next.id != gate.id && has(next, other))

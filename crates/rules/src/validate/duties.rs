@@ -115,8 +115,8 @@ impl RuleChecker<'_> {
                 Some(_) => format!("nobody works at gate `{id}`: it decides by itself"),
                 None => format!("there is no gate `{id}` in workflow `{}`", workflow.name),
             };
-            let own = &workflow.gates[self.index].id;
-            let others = workflow.gates.iter().filter(|gate| works(gate) && gate.id != *own);
+            let gate_id = &workflow.gates[self.index].id;
+            let others = workflow.gates.iter().filter(|gate| works(gate) && gate.id != *gate_id);
             let names: Vec<&str> = others.map(|gate| gate.id.as_str()).collect();
             let help = did_you_mean(id.as_str(), names.iter().copied())
                 .unwrap_or_else(|| format!("name one of {}", listed(names)));

@@ -40,10 +40,10 @@ impl RuleChecker<'_> {
             }
             return;
         }
-        let others = self.workflow.gates.iter().filter(|own| own.id != self.gate.id);
-        let names: Vec<&str> = others.map(|own| own.id.as_str()).collect();
-        let found = self.workflow.gates.iter().find(|own| own.id.as_str() == of);
-        let Some(found) = found.filter(|own| own.id != self.gate.id) else {
+        let others = self.workflow.gates.iter().filter(|gate| gate.id != self.gate.id);
+        let names: Vec<&str> = others.map(|gate| gate.id.as_str()).collect();
+        let found = self.workflow.gates.iter().find(|gate| gate.id.as_str() == of);
+        let Some(found) = found.filter(|gate| gate.id != self.gate.id) else {
             let message = format!("no other gate of the workflow is called `{of}`");
             let help = did_you_mean(of, names.iter().copied())
                 .unwrap_or_else(|| format!("name one of {}, or `input`", listed(&names)));
@@ -89,7 +89,7 @@ impl RuleChecker<'_> {
         }
         let Exhausted::Route(Target::Gate(to)) = &repeat.on_exhausted else { return };
         if self.workflow.gate(to).is_none() {
-            let names: Vec<&str> = self.workflow.gates.iter().map(|own| own.id.as_str()).collect();
+            let names: Vec<&str> = self.workflow.gates.iter().map(|one| one.id.as_str()).collect();
             let help = did_you_mean(to.as_str(), names.iter().copied())
                 .unwrap_or_else(|| format!("name one of {}", listed(&names)));
             let message = format!("there is no gate `{to}` in workflow `{name}`");

@@ -62,24 +62,24 @@ pub(crate) fn staffing(workflow: &Workflow, org: &Org) -> Vec<Finding> {
     }
     let (mut findings, mut told) = (Vec::new(), BTreeSet::new());
     for by in [Identity::Agent, Identity::Session] {
-        if !pairs.iter().any(|(.., own)| *own == by) {
+        if !pairs.iter().any(|(.., identity)| *identity == by) {
             continue;
         }
         // Gates that need different agents also count among those that need different sessions.
-        let mut apart = vec![BTreeSet::new(); posts.len()];
-        for (one, other, own) in &pairs {
-            if *own == Identity::Agent || *own == by {
-                apart[*one].insert(*other);
-                apart[*other].insert(*one);
+        let mut others = vec![BTreeSet::new(); posts.len()];
+        for (one, other, identity) in &pairs {
+            if *identity == Identity::Agent || *identity == by {
+                others[*one].insert(*other);
+                others[*other].insert(*one);
             }
         }
         let mut seen = BTreeSet::new();
         for start in 0..posts.len() {
             let mut group = BTreeSet::from([start]);
-            spread(&mut group, |index| &apart[index]);
+            spread(&mut group, |index| &others[index]);
             if group.len() > 1 && seen.insert(group.first().copied()) {
                 let group: Vec<usize> = group.into_iter().collect();
-                findings.extend(check_group(workflow, &posts, &group, &apart, by, &mut told));
+                findings.extend(check_group(workflow, &posts, &group, &others, by, &mut told));
             }
         }
     }
@@ -91,17 +91,17 @@ fn check_group(
     workflow: &Workflow,
     posts: &[Post<'_>],
     group: &[usize],
-    apart: &[BTreeSet<usize>],
+    others: &[BTreeSet<usize>],
     by: Identity,
     told: &mut BTreeSet<usize>,
 ) -> Vec<Finding> {
     let members: Vec<&Post<'_>> = group.iter().map(|index| &posts[*index]).collect();
     let all = 0..group.len();
     let links = || {
-        let bits = |own: &BTreeSet<usize>| {
-            all.clone().filter(|at| own.contains(&group[*at])).fold(0, |set, at| set | 1 << at)
+        let bits = |posts: &BTreeSet<usize>| {
+            all.clone().filter(|at| posts.contains(&group[*at])).fold(0, |set, at| set | 1 << at)
         };
-        group.iter().map(|index| bits(&apart[*index])).collect::<Vec<u32>>()
+        group.iter().map(|index| bits(&others[*index])).collect::<Vec<u32>>()
     };
     let small = (group.len() <= MOST_POSTS).then(links);
     let Some((links, filled)) =
@@ -197,13 +197,13 @@ fn posts<'a>(workflow: &'a Workflow, org: &'a Org, ways: &Ways) -> Vec<Post<'a>>
     let start = workflow.gate(&first(workflow).id).map_or(0, |(index, _)| index);
     for (index, gate) in workflow.gates.iter().enumerate() {
         let is_passed = || gate.when.is_none() && !ways.from(start, Some(index)).1;
-        let own = gate.duty().map(|duty| (None, gate, duty, is_passed()));
+        let whole = gate.duty().map(|duty| (None, gate, duty, is_passed()));
         let branches = gate.fork().into_iter().flat_map(|fork| {
             let is_passed = fork.join == JoinStrategy::All && is_passed();
             let list = fork.branches.iter().enumerate();
-            list.map(move |(place, own)| (Some(place), own.gate(), own.duty(), is_passed))
+            list.map(move |(place, part)| (Some(place), part.gate(), part.duty(), is_passed))
         });
-        for (branch, post, duty, is_passed) in own.into_iter().chain(branches) {
+        for (branch, post, duty, is_passed) in whole.into_iter().chain(branches) {
             let role = org.role(&duty.role);
             let human = duty.require_human || role.is_some_and(|role| role.require_human);
             let fits = |agent: &&AgentId| org.is_registered(agent) && (!human || agent.is_human());
@@ -251,7 +251,7 @@ impl Ways {
 }
 
 /// Returns the largest sets of gates that the agents can fill together, each as bits; `None` beyond the budget.
-fn fillable(posts: &[&Post<'_>], apart: &[u32]) -> Option<Vec<u32>> {
+fn fillable(posts: &[&Post<'_>], others: &[u32]) -> Option<Vec<u32>> {
     let mut agents: BTreeMap<&AgentId, u32> = BTreeMap::new();
     for (at, post) in posts.iter().enumerate() {
         for agent in &post.agents {
@@ -260,7 +260,7 @@ fn fillable(posts: &[&Post<'_>], apart: &[u32]) -> Option<Vec<u32>> {
     }
     let (mut filled, mut is_known, mut joined) = (vec![0], vec![false; 1 << posts.len()], 0);
     for allowed in agents.into_values() {
-        let sets = largest_sets(allowed, apart);
+        let sets = largest_sets(allowed, others);
         joined += sets.len() * filled.len();
         if joined > BUDGET {
             return None;
@@ -278,17 +278,17 @@ fn fillable(posts: &[&Post<'_>], apart: &[u32]) -> Option<Vec<u32>> {
 }
 
 /// Returns the sets of these gates that one agent can fill, without those that are part of another.
-fn largest_sets(allowed: u32, apart: &[u32]) -> Vec<u32> {
+fn largest_sets(allowed: u32, others: &[u32]) -> Vec<u32> {
     let mut sets = BTreeSet::from([0]);
-    for at in (0..apart.len()).filter(|at| allowed & 1 << at != 0) {
+    for at in (0..others.len()).filter(|at| allowed & 1 << at != 0) {
         let more = sets.iter().flat_map(|set| {
-            let with = set & !apart[at] | 1 << at;
-            [with, if set & apart[at] == 0 { with } else { *set }]
+            let with = set & !others[at] | 1 << at;
+            [with, if set & others[at] == 0 { with } else { *set }]
         });
         sets = more.collect();
     }
     let is_largest = |set: &u32| {
-        (0..apart.len()).all(|at| allowed & !set & 1 << at == 0 || set & apart[at] != 0)
+        (0..others.len()).all(|at| allowed & !set & 1 << at == 0 || set & others[at] != 0)
     };
     sets.into_iter().filter(is_largest).collect()
 }

@@ -94,7 +94,7 @@ impl RuleChecker<'_> {
     fn has_items(&self, outcome: Option<&Outcome>) -> bool {
         let gates = &self.workflow.gates;
         let verifies = |id: &GateId| {
-            gates.iter().filter_map(Gate::for_each).any(|own| own.verify_each.as_ref() == Some(id))
+            gates.iter().filter_map(Gate::for_each).any(|at| at.verify_each.as_ref() == Some(id))
         };
         let is_in = |gate: &Gate| gate.for_each().is_some() || verifies(&gate.id);
         let to = outcome.and_then(|outcome| self.gate.exits.route(outcome)).map(|route| &route.to);
@@ -128,13 +128,13 @@ impl RuleChecker<'_> {
         let Some(fork) = forks().find(|gate| gate.id.as_str() == name).and_then(Gate::fork) else {
             return unknown(name, forks().map(|gate| gate.id.as_str()), "no fork of the workflow");
         };
-        let Some(own) = fork.branches.iter().find(|own| own.id().as_str() == branch) else {
-            let names = fork.branches.iter().map(|own| own.id().as_str());
+        let Some(found) = fork.branches.iter().find(|found| found.id().as_str() == branch) else {
+            let names = fork.branches.iter().map(|known| known.id().as_str());
             return unknown(branch, names, "no branch of the fork");
         };
         let general = OF_A_GATE.iter().copied().filter(|of| *of != "body");
-        let known = own.duty().outputs.names().into_iter().chain(general);
-        unknown(what, known, "nothing that the branch hands on").filter(|_| !is_open(own.duty()))
+        let known = found.duty().outputs.names().into_iter().chain(general);
+        unknown(what, known, "nothing that the branch hands on").filter(|_| !is_open(found.duty()))
     }
 
     /// Checks a name without a dot: of the task's input, of the outputs of the route's gate, or of any gate.
@@ -159,16 +159,16 @@ impl RuleChecker<'_> {
             let id = &self.gate.id;
             let shape = shape_of(duty, outcome).unwrap_or_default();
             let fields = shape.fields().into_iter().flat_map(|fields| &fields.properties);
-            let own: Vec<&str> = fields.map(|(name, _)| name.as_str()).collect();
-            if is_declared || own.contains(&name) {
+            let names: Vec<&str> = fields.map(|(name, _)| name.as_str()).collect();
+            if is_declared || names.contains(&name) {
                 return None;
             }
             let help = match handing.iter().find(|other| **other != id.as_str()) {
                 Some(other) => {
                     format!("write `{{{{{other}.{name}}}}}` for what gate `{other}` handed on")
                 }
-                None => did_you_mean(name, own.iter().copied())
-                    .unwrap_or_else(|| format!("`{outcome}` hands on {}", listed(&own))),
+                None => did_you_mean(name, names.iter().copied())
+                    .unwrap_or_else(|| format!("`{outcome}` hands on {}", listed(&names))),
             };
             let message = format!("`{outcome}` of gate `{id}` does not hand that on");
             return Some((Severity::Error, message, help));

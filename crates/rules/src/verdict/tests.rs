@@ -425,8 +425,8 @@ proptest! {
         }
         let masked = Masked::new(&text);
         prop_assert_eq!(masked.loud().len(), text.len());
-        for (loud, own) in masked.loud().bytes().zip(text.bytes()) {
-            prop_assert!(loud == own || loud == 0);
+        for (loud, original) in masked.loud().bytes().zip(text.bytes()) {
+            prop_assert!(loud == original || loud == 0);
         }
     }
 

@@ -127,14 +127,14 @@ fn of_gate(old: &Gate, new: &Gate) -> Vec<String> {
         (GateKind::Condition, GateKind::Condition) => {}
         (GateKind::Fork(old), GateKind::Fork(new)) => {
             what.extend(fields(old, new, &["branches"]));
-            for gone in old.branches.iter().filter(|own| new.branch(own.id()).is_none()) {
+            for gone in old.branches.iter().filter(|branch| new.branch(branch.id()).is_none()) {
                 what.push(format!("branch {} is gone", gone.id()));
             }
-            for own in &new.branches {
-                match old.branch(own.id()) {
-                    Some((_, before)) => what.extend(of_branch(before, own)),
+            for new in &new.branches {
+                match old.branch(new.id()) {
+                    Some((_, old)) => what.extend(of_branch(old, new)),
                     None => {
-                        what.push(format!("new branch {} (role {})", own.id(), own.duty().role));
+                        what.push(format!("new branch {} (role {})", new.id(), new.duty().role));
                     }
                 }
             }
@@ -162,8 +162,8 @@ fn of_gate(old: &Gate, new: &Gate) -> Vec<String> {
 }
 
 fn of_branch(old: &Branch, new: &Branch) -> impl Iterator<Item = String> {
-    let own = of_gate(old.gate(), new.gate()).into_iter();
-    own.map(|text| format!("branch {}: {text}", new.id()))
+    let texts = of_gate(old.gate(), new.gate()).into_iter();
+    texts.map(|text| format!("branch {}: {text}", new.id()))
 }
 
 fn of_role(old: &Role, new: &Role) -> Vec<String> {
@@ -193,7 +193,7 @@ fn fields(old: &impl Serialize, new: &impl Serialize, but: &[&str]) -> Vec<Strin
         value
             .as_object_mut()
             .into_iter()
-            .for_each(|own| own.retain(|key, _| !but.contains(&key.as_str())));
+            .for_each(|map| map.retain(|key, _| !but.contains(&key.as_str())));
         value
     };
     compare("", &whole(serde_json::to_value(old)), &whole(serde_json::to_value(new)), &mut what);

@@ -150,7 +150,7 @@ impl Drawing<'_> {
     /// Returns the places of the gates whose items are verified at that gate.
     fn loops_verified_at(&self, id: &GateId) -> Vec<usize> {
         let gates = self.workflow.gates.iter().enumerate();
-        let verified = |gate: &Gate| gate.for_each()?.verify_each.as_ref().map(|own| own == id);
+        let verified = |gate: &Gate| gate.for_each()?.verify_each.as_ref().map(|by| by == id);
         gates.filter(|(_, gate)| verified(gate) == Some(true)).map(|(place, _)| place).collect()
     }
 

@@ -22,12 +22,12 @@ pub struct ReadKeys {
 impl ReadKeys {
     /// Returns the keys that the workflow of the task reads.
     pub fn of(rules: &Rules, task: &Task) -> Self {
-        let own = &task.routing.workflow;
+        let name = &task.routing.workflow;
         let conditions = &rules.conditions;
-        let when = conditions.when.iter().filter(|((workflow, _), _)| workflow == own);
-        let all = when.map(|(_, condition)| condition).chain(conditions.until.get(own));
+        let when = conditions.when.iter().filter(|((workflow, _), _)| workflow == name);
+        let all = when.map(|(_, condition)| condition).chain(conditions.until.get(name));
         let gates = || rules.project.workflows.iter().flat_map(|workflow| &workflow.gates);
-        let own_gates = || rules.workflow_of(task).into_iter().flat_map(|own| &own.gates);
+        let own_gates = || rules.workflow_of(task).into_iter().flat_map(|known| &known.gates);
         let checks = |check| own_gates().any(|gate| gate.check.contains(&check));
         Self {
             names: all.flat_map(Condition::reads).collect(),

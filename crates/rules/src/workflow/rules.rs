@@ -56,8 +56,8 @@ impl Rules {
 
     /// Returns whether the task is at a gate, and other rules than these moved it there.
     pub fn is_drifted(&self, task: &Task) -> bool {
-        let (own, now) = (task.workflow_hash.as_deref(), self.hash(&task.routing.workflow));
-        task.gate.is_some() && own.zip(now).is_some_and(|(own, now)| own != now)
+        let (begun, now) = (task.workflow_hash.as_deref(), self.hash(&task.routing.workflow));
+        task.gate.is_some() && begun.zip(now).is_some_and(|(begun, now)| begun != now)
     }
 
     /// Returns whether the agent may list and start the workflow. Git's user without an agent id may.
@@ -73,7 +73,7 @@ impl Rules {
     pub fn channels(&self) -> impl Iterator<Item = &Channel> {
         let agents = self.org.agents.iter().flatten().flat_map(|(_, agent)| &agent.notify);
         let roles = self.org.roles.iter().flat_map(|(_, role)| &role.notify);
-        self.project.notify.iter().chain(roles).chain(agents).map(|own| &own.channel)
+        self.project.notify.iter().chain(roles).chain(agents).map(|entry| &entry.channel)
     }
 
     /// Returns the task's own role, which counts only under the stand-in workflow, since that names none.
@@ -111,7 +111,7 @@ pub(crate) fn workflow_hash(workflow: &Workflow) -> String {
         gates,
     } = workflow;
     let gates: Vec<Value> = gates.iter().map(|gate| Value::Object(of_gate(gate))).collect();
-    let mut said = json!({
+    let mut parts = json!({
         "name": name.as_str(),
         "defaultOutcome": default_outcome.as_str(),
         "rejectionStrategy": rejection.as_str(),
@@ -121,9 +121,9 @@ pub(crate) fn workflow_hash(workflow: &Workflow) -> String {
         "gates": gates,
     });
     if let Some(Repeat { until, max, on_exhausted }) = repeat {
-        said["repeat"] = json!([until, max, of_exhausted(on_exhausted)]);
+        parts["repeat"] = json!([until, max, of_exhausted(on_exhausted)]);
     }
-    Digest::of(said.to_string().as_bytes()).as_str()[..16].to_owned()
+    Digest::of(parts.to_string().as_bytes()).as_str()[..16].to_owned()
 }
 
 fn of_gate(gate: &Gate) -> Map {
@@ -185,7 +185,7 @@ fn of_duty(duty: &Duty) -> Value {
         brief: _,
         run: _,
     } = duty;
-    let mut said = json!({
+    let mut parts = json!({
         "role": role.as_str(),
         "canReject": can_reject,
         "canSkip": can_skip,
@@ -198,9 +198,9 @@ fn of_duty(duty: &Duty) -> Value {
         "signal": signal.as_ref().map(of_signal),
     });
     if let Some(ForEach { list, max_items, verify_each }) = for_each {
-        said["forEach"] = json!([list, max_items, verify_each.as_ref().map(GateId::as_str)]);
+        parts["forEach"] = json!([list, max_items, verify_each.as_ref().map(GateId::as_str)]);
     }
-    said
+    parts
 }
 
 fn of_context(ContextRules { input, protected, max_bytes }: &ContextRules) -> Value {

@@ -26,8 +26,8 @@ fn branches_are_claimed_given_back_and_set_going_each_on_its_own() {
     assert_eq!(decide(&rules, &task, &release(None), at(5)).unwrap_err().code(), "branch_needed");
     let task = step(&rules, &task, &release(Some("b")), 5).unwrap().task;
     assert_eq!(branches(&task), ["in_progress", "ready", "in_progress"]);
-    let own = Act::Release { by: Actor::Agent(id("agent-3")), branch: None };
-    let task = step(&rules, &task, &own, 6).unwrap().task;
+    let act = Act::Release { by: Actor::Agent(id("agent-3")), branch: None };
+    let task = step(&rules, &task, &act, 6).unwrap().task;
     assert_eq!(branches(&task), ["ready", "ready", "in_progress"]);
 
     let task = say_at(&rules, &task, "a", "agent-3", "blocked").unwrap().task;
@@ -74,8 +74,8 @@ fn whoever_holds_a_branch_does_not_hold_the_task() {
     for (act, code) in table {
         assert_eq!(decide(&rules, &task, &act, at(9)).unwrap_err().code(), code, "{act:?}");
     }
-    let own = Act::Release { by: by(), branch: Some(id("c")) };
-    assert_eq!(branches(&step(&rules, &task, &own, 9).unwrap().task), ["ready", "ready", "ready"]);
+    let act = Act::Release { by: by(), branch: Some(id("c")) };
+    assert_eq!(branches(&step(&rules, &task, &act, 9).unwrap().task), ["ready", "ready", "ready"]);
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn a_fork_that_is_escalated_belongs_to_that_role_in_all_its_branches() {
     let mut task = back_at_fork(&rules);
     assert_eq!(stands(&task), "review@5 ready");
     let roles: Vec<&str> =
-        task.gate.iter().flat_map(|open| &open.branches).map(|own| own.role.as_str()).collect();
+        task.gate.iter().flat_map(|open| &open.branches).map(|part| part.role.as_str()).collect();
     assert_eq!(roles, ["po", "po", "po"]);
     assert_eq!(
         say_at(&rules, &task, "a", "agent-3", "complete").unwrap_err().code(),
