@@ -141,7 +141,7 @@ fn create_and_answer(
     mut new: NewTask,
 ) -> Result<Value, ToolError> {
     let parent = new.fields.parent.take();
-    new.fields.parent = parent.or_else(|| project.run().map(|(own, _)| own.task.clone()));
+    new.fields.parent = parent.or_else(|| project.run().map(|(ticket, _)| ticket.task.clone()));
     let agent = project.agent()?;
     let created = create_tasks(&project.call(&agent, given), &[new])?;
     let changed = &created.task();

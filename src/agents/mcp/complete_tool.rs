@@ -86,7 +86,7 @@ pub(crate) fn name_outcomes(schema: &mut Value, project: &OpenProject<'_>) {
 pub(crate) fn outcomes_of_roles(project: &OpenProject<'_>) -> (Vec<Outcome>, bool) {
     let rules = project.rules();
     let agent = project.agent().ok();
-    let own: Vec<&RoleId> = agent.iter().flat_map(|agent| rules.org.roles_of(agent)).collect();
+    let roles: Vec<&RoleId> = agent.iter().flat_map(|agent| rules.org.roles_of(agent)).collect();
     let (mut outcomes, mut is_needed) = (Vec::new(), true);
     for workflow in &rules.project.workflows {
         let branches = workflow.gates.iter().filter_map(|gate| Some((gate, gate.fork()?)));
@@ -97,13 +97,13 @@ pub(crate) fn outcomes_of_roles(project: &OpenProject<'_>) -> (Vec<Outcome>, boo
             workflow.gates.iter().filter_map(Workplace::at).chain(branches).collect();
         // A role that tasks are escalated to may step in at any gate.
         let steps_in = workflow.gates.iter().any(|gate| {
-            matches!(&gate.exits.on_exhausted, Exhausted::Escalate(role) if own.contains(&role))
+            matches!(&gate.exits.on_exhausted, Exhausted::Escalate(role) if roles.contains(&role))
         });
         let is_own = |place: &&Workplace<'_>| {
-            own.is_empty()
+            roles.is_empty()
                 || steps_in
-                || own.contains(&place.role)
-                || place.duty.escalate_to.as_ref().is_some_and(|role| own.contains(&role))
+                || roles.contains(&place.role)
+                || place.duty.escalate_to.as_ref().is_some_and(|role| roles.contains(&role))
                 || rules.is_open(place.role)
         };
         for place in places.iter().filter(is_own) {
@@ -134,7 +134,7 @@ pub(crate) fn complete_task(
     }
     note_session(&mut completion, Some(project.session()));
     // Other tasks that the agent completes are not part of its run.
-    if let Some((_, run)) = project.run().filter(|(own, _)| own.task == completion.ticket.task) {
+    if let Some((_, run)) = project.run().filter(|(at, _)| at.task == completion.ticket.task) {
         note_run(&mut completion, run);
     }
     if project.dry_run == DryRun::Yes {
@@ -222,8 +222,8 @@ pub(crate) fn task_standing(project: &OpenProject<'_>, changed: &Changed) -> (St
         }
     };
     let open_posts = Workplace::open(project.rules(), task);
-    let own = project.viewer().is_some_and(|me| agents.contains(&me)) && !open_posts.is_empty();
-    let next = if own { next_task_call() } else { get_call(id) };
+    let is_next = project.viewer().is_some_and(|me| agents.contains(&me)) && !open_posts.is_empty();
+    let next = if is_next { next_task_call() } else { get_call(id) };
     (format!("{id} is now at gate `{}`, {turn}", open.current), next)
 }
 
@@ -261,7 +261,7 @@ fn read_file(project: &OpenProject<'_>, name: &str) -> Result<String, ToolError>
 fn ensure_shared(project: &OpenProject<'_>, name: &str, inside: &Path) -> Result<(), ToolError> {
     let by_text = "hand on what you wrote yourself in `text`";
     let is_private = |part: &OsStr| {
-        PRIVATE_FOLDERS.iter().any(|own| part.to_string_lossy().eq_ignore_ascii_case(own))
+        PRIVATE_FOLDERS.iter().any(|folder| part.to_string_lossy().eq_ignore_ascii_case(folder))
     };
     if inside.iter().any(is_private) {
         return Err(file_error(

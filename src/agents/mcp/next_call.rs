@@ -193,14 +193,14 @@ impl CorrectedCall<'_> {
     fn is_own(&self, place: &Value) -> bool {
         let agent = self.agent.map(AgentId::as_str);
         let agents = place["agents"].as_array();
-        agents.is_some_and(|agents| agents.iter().any(|own| own.as_str() == agent))
+        agents.is_some_and(|agents| agents.iter().any(|known| known.as_str() == agent))
     }
 
     /// Returns the open branch at which the agent may work.
     fn own_branch(&self) -> Option<String> {
         let mut branches = self.state?["available"]["branches"].as_array()?.iter();
-        let own = branches.find(|branch| self.is_own(branch))?;
-        own["ticket"].as_str().map(str::to_owned)
+        let place = branches.find(|branch| self.is_own(branch))?;
+        place["ticket"].as_str().map(str::to_owned)
     }
 
     /// Returns `ticket`, or that of the open branch, if the agent may complete it.
@@ -267,9 +267,9 @@ impl CorrectedCall<'_> {
                 !example.contains_key(key) && nearest(key, [name.as_str()]).is_some()
             };
             let near = || given.iter().find(|(key, _)| is_meant(key));
-            let said = given.get(name).or_else(|| near().map(|(_, value)| value));
-            let read = said.and_then(Value::as_str).and_then(|text| text.trim().parse().ok());
-            let meant = said.cloned().filter(|_| !given.contains_key(name)).or(read).filter(fits);
+            let found = given.get(name).or_else(|| near().map(|(_, value)| value));
+            let read = found.and_then(Value::as_str).and_then(|text| text.trim().parse().ok());
+            let meant = found.cloned().filter(|_| !given.contains_key(name)).or(read).filter(fits);
             let rule = name.starts_with('$').then(|| sample.clone());
             let words = || json!(format!("<{name}>"));
             outputs.insert(name.clone(), meant.or(rule).unwrap_or_else(words));

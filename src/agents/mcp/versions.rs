@@ -35,12 +35,12 @@ impl Lifecycle {
             return Ok(version);
         }
         let is_discovery = request.method == "server/discover";
-        let settled = match self {
+        let agreed = match self {
             Self::NotBegun if request.method == "ping" => Some(NEWEST_HANDSHAKE),
             Self::Handshake(version) if !is_discovery => Some(*version),
             _ => None,
         };
-        if settled.is_none() || is_self_contained {
+        if agreed.is_none() || is_self_contained {
             let has_capabilities = meta.get(META_CAPABILITIES).is_some_and(Value::is_object);
             let missing = [(META_VERSION, named.is_some()), (META_CAPABILITIES, has_capabilities)];
             let missing = missing.iter().filter(|(_, is_there)| !is_there).map(|(name, _)| *name);
@@ -52,11 +52,11 @@ impl Lifecycle {
                 return Err(RpcError::new(INVALID_PARAMS, problem));
             }
         }
-        let version = match (named, settled) {
-            (None, Some(settled)) => settled,
+        let version = match (named, agreed) {
+            (None, Some(agreed)) => agreed,
             (named, _) => supported(named.unwrap_or_default())?,
         };
-        if matches!(self, Self::NotBegun) && settled.is_none() && !is_discovery {
+        if matches!(self, Self::NotBegun) && agreed.is_none() && !is_discovery {
             *self = Self::SelfContained;
         }
         Ok(version)

@@ -129,9 +129,9 @@ fn fix_of(error: &ProjectError) -> String {
 
 /// Returns the gates of all workflows that want a role of the agent.
 fn gates(rules: &Rules, agent: &AgentId) -> Vec<String> {
-    let own: BTreeSet<_> = rules.org.roles_of(agent).collect();
+    let roles: BTreeSet<_> = rules.org.roles_of(agent).collect();
     let wants = |gate: &&Gate| {
-        gate.roles().into_iter().any(|role| own.contains(role) || rules.is_open(role))
+        gate.roles().into_iter().any(|role| roles.contains(role) || rules.is_open(role))
     };
     let several = rules.project.workflows.len() > 1;
     let gates_of = |workflow: &Workflow| {

@@ -104,10 +104,10 @@ fn check(
 }
 
 /// Returns true if a ticket, which may be less precise, names the visit.
-fn is_same_visit(given: &Ticket, own: &Ticket) -> bool {
-    given.task == own.task
-        && given.visit.is_none_or(|visit| own.visit == Some(visit))
-        && given.branch.as_ref().is_none_or(|branch| own.branch.as_ref() == Some(branch))
+fn is_same_visit(given: &Ticket, claimed: &Ticket) -> bool {
+    given.task == claimed.task
+        && given.visit.is_none_or(|visit| claimed.visit == Some(visit))
+        && given.branch.as_ref().is_none_or(|branch| claimed.branch.as_ref() == Some(branch))
 }
 
 /// Finds the answer in the output, unchecked. Fails with the reason if there is none.

@@ -172,7 +172,7 @@ fn value(name: Placeholder, facts: &LaunchFacts) -> String {
 /// Returns the variables of org.yaml, followed by aof's own, which take precedence.
 fn environment(launch: &Launch, facts: &LaunchFacts) -> Vec<(String, String)> {
     let value = |name| value(name, facts);
-    let own = [
+    let run_facts = [
         ("AOF_TASK", value(Placeholder::Ticket)),
         ("AOF_AGENT", value(Placeholder::Agent)),
         ("AOF_GATE", value(Placeholder::Gate)),
@@ -193,7 +193,7 @@ fn environment(launch: &Launch, facts: &LaunchFacts) -> Vec<(String, String)> {
     if launch.preset == Preset::Gemini && launch.command.is_empty() {
         all.insert(0, ("GEMINI_CLI_TRUST_WORKSPACE".to_owned(), "true".to_owned()));
     }
-    all.extend(own.map(|(name, value)| (name.to_owned(), value)));
+    all.extend(run_facts.map(|(name, value)| (name.to_owned(), value)));
     if let Some(key) = &facts.signing_key {
         let set = all.iter().rev().find(|(name, _)| name == COUNT).map(|(_, count)| count.clone());
         let set = set.or_else(|| env::var(COUNT).ok());
@@ -239,7 +239,7 @@ pub(crate) fn secrets(launch: &Launch, agent: &AgentId) -> Result<Secrets, Strin
         ));
     }
     Ok(Secrets::of_environment(&launch.env, |name| {
-        is_secret_name(name) || launch.secrets.iter().any(|own| own == name)
+        is_secret_name(name) || launch.secrets.iter().any(|secret| secret == name)
     }))
 }
 
@@ -386,9 +386,9 @@ mod tests {
         assert_eq!(trust(&launch(Preset::Gemini, &[])).as_deref(), Some("true"));
         assert_eq!(trust(&launch(Preset::Gemini, &["gemini"])), None);
         assert_eq!(trust(&launch(Preset::Claude, &[])), None);
-        let mut own = launch(Preset::Gemini, &[]);
-        own.env.push(("GEMINI_CLI_TRUST_WORKSPACE".to_owned(), "false".to_owned()));
-        assert_eq!(trust(&own).as_deref(), Some("false"));
+        let mut doubtful = launch(Preset::Gemini, &[]);
+        doubtful.env.push(("GEMINI_CLI_TRUST_WORKSPACE".to_owned(), "false".to_owned()));
+        assert_eq!(trust(&doubtful).as_deref(), Some("false"));
     }
 
     #[test]

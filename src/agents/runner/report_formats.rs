@@ -294,10 +294,10 @@ pub(crate) fn opencode(output: &RunOutput<'_>) -> Report {
         let part = &event["part"];
         match kind {
             "text" if part.is_object() => {
-                let own = text(&part["messageID"]).map(str::to_owned);
-                if own != message || own.is_none() {
+                let id = text(&part["messageID"]).map(str::to_owned);
+                if id != message || id.is_none() {
                     report.text.clear();
-                    message = own;
+                    message = id;
                 }
                 if !report.text.is_empty() {
                     report.text.push_str("\n\n");

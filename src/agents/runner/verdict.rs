@@ -134,7 +134,7 @@ impl EndedRun<'_> {
         let only_passes = self.asked.exit.iter().all(|(_, outcome)| self.asked.passes(outcome));
         if only_passes && !text.is_empty() {
             let fields = front_of(text).map(Box::new);
-            let rest = &text[fields.as_ref().map_or(0, |own| own.length)..];
+            let rest = &text[fields.as_ref().map_or(0, |front| front.length)..];
             let line = rest.lines().find(|line| !line.trim().is_empty());
             let summary =
                 line.map_or_else(|| self.summary.clone(), |line| shortened(line, SUMMARY_LENGTH));
@@ -235,13 +235,13 @@ impl EndedRun<'_> {
     }
 }
 
-fn disagreement(one: &RunAnswer, other: AnswerSource, said: Option<&Outcome>) -> String {
+fn disagreement(one: &RunAnswer, other: AnswerSource, stated: Option<&Outcome>) -> String {
     let word = |outcome: Option<&Outcome>| outcome.map_or("nothing", Outcome::as_str).to_owned();
     format!(
         "{} says `{}`, and {other} says `{}`; give one outcome, in one place",
         one.source,
         word(one.outcome.as_ref()),
-        word(said)
+        word(stated)
     )
 }
 

@@ -336,8 +336,8 @@ impl<'a> VisitRun<'a> {
             _ => Some(format!(": {}", record.failure_reason())),
         };
         if let Some(against) = against {
-            let own = format!("the agent completed with `{outcome}`, which counts, and then");
-            self.remark(format!("{own}{against}"));
+            let counted = format!("the agent completed with `{outcome}`, which counts, and then");
+            self.remark(format!("{counted}{against}"));
         }
         if let Some(stamp) = &ended.visit.completion {
             let (source, completion) = ("own".to_owned(), stamp.id.clone());

@@ -34,7 +34,7 @@ const PAUSED_SEARCH: Duration = Duration::from_mins(1);
 /// Works until no work is left, or `stop` is set.
 pub fn work(
     project: &RunnerSetup,
-    wish: &RunTarget,
+    target: &RunTarget,
     jobs: usize,
     pace: Pace,
     stop: &AtomicBool,
@@ -43,7 +43,7 @@ pub fn work(
     let (sender, messages) = mpsc::channel();
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
-        let finder = WorkFinder::new(project, wish)?;
+        let finder = WorkFinder::new(project, target)?;
         let runs = Runs::of(&finder.workspace.paths);
         for outlived in runs.end_outlived((project.clock)())? {
             let text = format!("{}; it was ended", outlived.sentence());
@@ -206,7 +206,7 @@ impl<'a> RunLoop<'a> {
                     for wait in &waits {
                         audience.hear(&RunEvent::WaitingWork(wait.clone()));
                     }
-                    return Ok(match self.finder.wish {
+                    return Ok(match self.finder.target {
                         RunTarget::Agents { .. } => RunOutcome::NothingLeft,
                         RunTarget::Task(_) => RunOutcome::Waiting(waits),
                     });
@@ -284,7 +284,7 @@ impl<'a> RunLoop<'a> {
                     self.left.push((ticket.clone(), why.clone()));
                 }
                 // For one task, the result contains the reason.
-                if let RunTarget::Agents { .. } = self.finder.wish {
+                if let RunTarget::Agents { .. } = self.finder.target {
                     audience.hear(&RunEvent::remark(&ticket, why.clone()));
                 }
                 self.finder.tried.insert(ticket, why);

@@ -68,8 +68,8 @@ impl Gate {
     }
 
     /// Returns the verdict of a run that prints text.
-    fn hears(&self, said: &str, file: Option<&str>, exit: Exit) -> Result<RunAnswer, Trouble> {
-        let printed = RunOutput { stdout: said.as_bytes(), stderr: b"", exit };
+    fn hears(&self, text: &str, file: Option<&str>, exit: Exit) -> Result<RunAnswer, Trouble> {
+        let printed = RunOutput { stdout: text.as_bytes(), stderr: b"", exit };
         verdict(&self.asked(), &all_text(&printed), &printed, file.map(str::as_bytes))
     }
 }
@@ -77,8 +77,8 @@ impl Gate {
 /// Returns a verdict in short: `complete (OutputFile)`, or the beginning of the fault.
 fn short(verdict: &Result<RunAnswer, Trouble>) -> String {
     match verdict {
-        Ok(said) => {
-            format!("{} ({:?})", said.outcome.as_ref().map_or("-", Outcome::as_str), said.source)
+        Ok(told) => {
+            format!("{} ({:?})", told.outcome.as_ref().map_or("-", Outcome::as_str), told.source)
         }
         Err(Trouble { kind: TroubleKind::BadAnswer, why, .. }) => format!("bad: {why}"),
         Err(trouble) => format!("crashed: {:?}: {}", trouble.kind, trouble.why),
@@ -101,7 +101,7 @@ fn fenced(object: &str) -> String {
 #[test]
 fn the_first_source_that_speaks_counts() {
     let gate = Gate::review();
-    for (said, file, wanted) in [
+    for (text, file, wanted) in [
         ("approved", Some(COMPLETE), "complete (OutputFile)"),
         (
             "",
@@ -114,23 +114,23 @@ fn the_first_source_that_speaks_counts() {
         (&fenced(COMPLETE), Some(" \n"), "complete (Structured)"),
         (&fenced(COMPLETE), Some(COMPLETE), "complete (OutputFile)"),
     ] {
-        holds(&gate.hears(said, file, OK), wanted);
+        holds(&gate.hears(text, file, OK), wanted);
     }
-    let Ok(said) = gate.hears(&fenced(REJECT), None, OK) else { panic!("nothing was said") };
+    let Ok(answer) = gate.hears(&fenced(REJECT), None, OK) else { panic!("nothing was said") };
     assert_eq!(
-        (said.content.summary.as_deref(), said.content.blockers),
+        (answer.content.summary.as_deref(), answer.content.blockers),
         (Some("no"), Some(vec!["a".to_owned(), "b".to_owned()]))
     );
     let file = "---\ntask: AOF-abc@3\nagent: agent-7\nid: c-1\noutcome: complete\noutputs: {n: 1}\n---\nText.\n";
-    let Ok(said) = gate.hears("", Some(file), OK) else { panic!("nothing was said") };
-    assert_eq!(said.content.body.as_deref(), Some("Text.\n"));
-    assert_eq!(said.content.outputs["n"], 1);
+    let Ok(answer) = gate.hears("", Some(file), OK) else { panic!("nothing was said") };
+    assert_eq!(answer.content.body.as_deref(), Some("Text.\n"));
+    assert_eq!(answer.content.outputs["n"], 1);
 }
 
 #[test]
 fn a_verdict_in_passing_does_not_count() {
     let gate = Gate::review();
-    for said in [
+    for text in [
         "",
         " \n\t",
         "approved",
@@ -151,15 +151,15 @@ fn a_verdict_in_passing_does_not_count() {
         "```json\n{\"outcome\": \"complete\", \"summary\": \"an example\"}\n```",
     ] {
         holds(
-            &gate.hears(said, None, OK),
+            &gate.hears(text, None, OK),
             "bad: `the-agent -p` ended with exit status 0 and did not say how",
         );
         holds(
-            &gate.hears(said, None, Exit::Status(3)),
+            &gate.hears(text, None, Exit::Status(3)),
             "crashed: Failed: `the-agent -p` ended with exit status 3",
         );
         holds(
-            &gate.hears(said, None, Exit::Signal(9)),
+            &gate.hears(text, None, Exit::Signal(9)),
             "crashed: Failed: `the-agent -p` was ended by signal 9",
         );
     }
@@ -172,7 +172,7 @@ fn a_verdict_in_passing_does_not_count() {
 #[test]
 fn an_unreadable_verdict_is_reported_with_its_fix() {
     let gate = Gate::review();
-    for (said, file, wanted) in [
+    for (text, file, wanted) in [
         (
             "",
             Some("{\"outcome\": "),
@@ -237,7 +237,7 @@ fn an_unreadable_verdict_is_reported_with_its_fix() {
             "cannot be read: the key `outcome`",
         ),
     ] {
-        holds(&gate.hears(said, file, OK), wanted);
+        holds(&gate.hears(text, file, OK), wanted);
     }
     holds(
         &gate.hears("", Some("{\"outc"), Exit::Signal(15)),
@@ -253,7 +253,7 @@ fn an_unreadable_verdict_is_reported_with_its_fix() {
 #[test]
 fn contradictions_are_no_pass() {
     let gate = Gate::review();
-    for (said, file, exit, wanted) in [
+    for (text, file, exit, wanted) in [
         (
             fenced(REJECT),
             Some(COMPLETE),
@@ -281,7 +281,7 @@ fn contradictions_are_no_pass() {
         (fenced(REJECT), None, Exit::Status(2), "needs_review (Structured)"),
         (fenced("{\"outcome\": \"blocked\"}"), None, Exit::Signal(9), "blocked (Structured)"),
     ] {
-        holds(&gate.hears(&said, file, exit), wanted);
+        holds(&gate.hears(&text, file, exit), wanted);
     }
     let gate = Gate::review().exits(&[(0, "complete"), (1, "needs_review"), (3, "complete")]);
     for (file, exit, wanted) in [
@@ -333,17 +333,17 @@ fn an_exit_status_says_what_the_gate_says() {
         let printed = RunOutput { stdout: stdout.as_bytes(), stderr: stderr.as_bytes(), exit };
         verdict(&gate.asked(), &all_text(&printed), &printed, None)
     };
-    let Ok(said) = hears("ok", "", OK) else { panic!("nothing was said") };
-    assert_eq!((said.outcome, said.content.blockers), (Some(Outcome::Complete), None));
-    assert_eq!(said.content.summary.as_deref(), Some("`the-agent -p` ended with exit status 0"));
+    let Ok(answer) = hears("ok", "", OK) else { panic!("nothing was said") };
+    assert_eq!((answer.outcome, answer.content.blockers), (Some(Outcome::Complete), None));
+    assert_eq!(answer.content.summary.as_deref(), Some("`the-agent -p` ended with exit status 0"));
 
     let many: Vec<String> =
         (0..1000).map(|line| format!("\u{1b}[31mline {line}\u{1b}[0m\r\n")).collect();
-    let Ok(said) = hears(&many.concat(), "error: one\nerror: two\n", Exit::Status(1)) else {
+    let Ok(answer) = hears(&many.concat(), "error: one\nerror: two\n", Exit::Status(1)) else {
         panic!("nothing was said")
     };
-    let blockers = said.content.blockers.unwrap();
-    assert_eq!((said.outcome, blockers.len()), (Some(Outcome::NeedsReview), 1));
+    let blockers = answer.content.blockers.unwrap();
+    assert_eq!((answer.outcome, blockers.len()), (Some(Outcome::NeedsReview), 1));
     assert!(
         blockers[0].starts_with("line 982\n")
             && blockers[0].ends_with("line 999\nerror: one\nerror: two"),
@@ -352,12 +352,12 @@ fn an_exit_status_says_what_the_gate_says() {
     );
     assert_eq!(blockers[0].lines().count(), 20);
 
-    let Ok(said) = hears("", "", Exit::Status(2)) else { panic!("nothing was said") };
-    assert_eq!(said.content.blockers.unwrap(), ["`the-agent -p` ended with exit status 2"]);
-    let Ok(said) = hears(&"ö".repeat(100_000), "", Exit::Status(1)) else {
+    let Ok(answer) = hears("", "", Exit::Status(2)) else { panic!("nothing was said") };
+    assert_eq!(answer.content.blockers.unwrap(), ["`the-agent -p` ended with exit status 2"]);
+    let Ok(answer) = hears(&"ö".repeat(100_000), "", Exit::Status(1)) else {
         panic!("nothing was said")
     };
-    assert!(said.content.blockers.unwrap()[0].len() <= 4096);
+    assert!(answer.content.blockers.unwrap()[0].len() <= 4096);
     holds(
         &hears("", "oh no\n", Exit::Status(5)),
         "exit status 5; the last thing it printed: oh no",
@@ -367,12 +367,12 @@ fn an_exit_status_says_what_the_gate_says() {
 #[test]
 fn a_signal_is_left_to_the_engine() {
     let gate = Gate::tagged();
-    let Ok(said) = gate.hears("It is good.\n<gate>PASS</gate>\n", None, OK) else {
+    let Ok(answer) = gate.hears("It is good.\n<gate>PASS</gate>\n", None, OK) else {
         panic!("nothing was said")
     };
-    assert_eq!((said.outcome, said.source), (None, AnswerSource::Signal));
-    assert_eq!(said.content.body.as_deref(), Some("It is good.\n<gate>PASS</gate>\n"));
-    for (said, file, exit, wanted) in [
+    assert_eq!((answer.outcome, answer.source), (None, AnswerSource::Signal));
+    assert_eq!(answer.content.body.as_deref(), Some("It is good.\n<gate>PASS</gate>\n"));
+    for (text, file, exit, wanted) in [
         ("No mark.", None, OK, "- (Signal)"),
         ("<gate>FAIL</gate>", None, Exit::Status(1), "- (Signal)"),
         (
@@ -393,7 +393,7 @@ fn a_signal_is_left_to_the_engine() {
         ("<gate>PASS</gate>", Some(REJECT), OK, "bad: the file"),
         ("<gate>PASS</gate>", Some("outcome: blocked"), OK, "blocked (OutputFile)"),
     ] {
-        holds(&gate.hears(said, file, exit), wanted);
+        holds(&gate.hears(text, file, exit), wanted);
     }
     let both = Gate::tagged().exits(&[(0, "complete"), (1, "needs_review")]);
     holds(&both.hears("No mark.", None, OK), "- (Signal)");
@@ -409,8 +409,8 @@ fn a_signal_is_left_to_the_engine() {
 fn a_text_that_is_cut_is_read_as_the_whole() {
     let gate = Gate::tagged();
     let long = format!("{}\n<gate>PASS</gate>\n", "x\n".repeat(100_000));
-    let Ok(said) = gate.hears(&long, None, OK) else { panic!("nothing was said") };
-    let body = said.content.body.unwrap();
+    let Ok(answer) = gate.hears(&long, None, OK) else { panic!("nothing was said") };
+    let body = answer.content.body.unwrap();
     assert!(
         body.len() <= 60 * 1024 && body.starts_with("x\n") && body.ends_with("<gate>PASS</gate>\n")
     );
@@ -443,9 +443,12 @@ fn decisions_and_variants_are_answers_too() {
     let node = yaml::parse(&declared, &yaml::ParseLimits::default()).unwrap();
     gate.outputs = shape_file::read(&node, &crate::files::config::decode::Faults::default());
     let status = "{\"$status\": \"approved\", \"branch\": \"x\"}";
-    let Ok(said) = gate.hears(&fenced(status), None, OK) else { panic!("nothing was said") };
+    let Ok(answer) = gate.hears(&fenced(status), None, OK) else { panic!("nothing was said") };
     assert_eq!(
-        (said.outcome.unwrap().as_str(), said.content.fields.unwrap().fields["branch"].as_str()),
+        (
+            answer.outcome.unwrap().as_str(),
+            answer.content.fields.unwrap().fields["branch"].as_str()
+        ),
         ("approved", Some("x"))
     );
     let mut plain = Gate::of(&["complete", "blocked"]);
@@ -492,10 +495,10 @@ fn free_text() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn no_text_without_a_declared_form_passes(said in free_text(), status in any::<u8>()) {
+    fn no_text_without_a_declared_form_passes(text in free_text(), status in any::<u8>()) {
         // The one form that a text can have here by chance: a closed block, or nothing but an object.
-        prop_assume!(!said.contains("json\n") && serde_json::from_str::<Map>(said.trim()).is_err());
-        let printed = RunOutput { stdout: said.as_bytes(), stderr: said.as_bytes(), exit: Exit::Status(status) };
+        prop_assume!(!text.contains("json\n") && serde_json::from_str::<Map>(text.trim()).is_err());
+        let printed = RunOutput { stdout: text.as_bytes(), stderr: text.as_bytes(), exit: Exit::Status(status) };
         for read in [all_text, claude, codex, gemini, opencode, one_object] {
             let heard = verdict(&Gate::review().asked(), &read(&printed), &printed, None);
             prop_assert!(heard.is_err(), "{}", short(&heard));
@@ -505,17 +508,17 @@ proptest! {
     #[test]
     fn no_input_ends_it_and_no_pass_comes_from_a_bad_end(
         out in proptest::collection::vec(any::<u8>(), 0..200),
-        said in free_text(),
+        text in free_text(),
         file in proptest::option::of(free_text()),
         status in 1u8..,
     ) {
-        let out = [said.as_bytes(), &out].concat();
+        let out = [text.as_bytes(), &out].concat();
         let printed = RunOutput { stdout: &out, stderr: &out, exit: Exit::Status(status) };
         for gate in [Gate::review(), Gate::tagged(), Gate::review().exits(&[(0, "complete"), (1, "needs_review")])] {
             for read in [all_text, claude, codex, gemini, opencode, one_object] {
                 let heard = verdict(&gate.asked(), &read(&printed), &printed, file.as_deref().map(str::as_bytes));
-                if let Ok(said) = &heard {
-                    prop_assert!(said.outcome != Some(Outcome::Complete), "{}", short(&heard));
+                if let Ok(answer) = &heard {
+                    prop_assert!(answer.outcome != Some(Outcome::Complete), "{}", short(&heard));
                 }
             }
         }
