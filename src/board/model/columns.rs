@@ -187,7 +187,7 @@ impl BoardView {
         let waits: HashSet<&TaskId> = waiting.iter().map(|wait| &wait.ticket.task).collect();
         let children = children_of(listing);
         let mut lanes: Vec<BoardLane> =
-            rules.project.workflows.iter().map(|own| lane(rules, own)).collect();
+            rules.project.workflows.iter().map(|flow| lane(rules, flow)).collect();
         let mut order: Vec<&TaskSummary> = listing.tasks.iter().map(|(task, _)| &**task).collect();
         order.sort_by_key(|task| (task.priority(), task.due_or_never(), task.created, &task.id));
         for task in order {
@@ -196,14 +196,14 @@ impl BoardView {
             column_for(lane, &place_of(rules, task)).cards.push(card);
         }
         for lane in &mut lanes {
-            for column in lane.columns.iter_mut().filter(|own| own.place == Place::Finished) {
+            for column in lane.columns.iter_mut().filter(|one| one.place == Place::Finished) {
                 column.cards.sort_by(|a, b| b.since.cmp(&a.since).then_with(|| a.id.cmp(&b.id)));
             }
         }
         // A project has many workflows that it never uses: a lane without cards is shown only if it is where new tasks go.
         let is_default = |lane: &BoardLane| lane.workflow == rules.project.default_workflow;
         lanes.retain(|lane| {
-            is_default(lane) || lane.columns.iter().any(|own| !own.cards.is_empty())
+            is_default(lane) || lane.columns.iter().any(|column| !column.cards.is_empty())
         });
         Self {
             project: rules.project.name.clone(),
@@ -243,7 +243,7 @@ fn lane(rules: &Rules, workflow: &Workflow) -> BoardLane {
 
 fn gate_column(rules: &Rules, gate: &Gate) -> BoardColumn {
     let roles: Vec<RoleId> = gate.roles().into_iter().cloned().collect();
-    let of_role = |role: &RoleId| rules.org.role(role).is_some_and(|own| own.require_human);
+    let of_role = |role: &RoleId| rules.org.role(role).is_some_and(|known| known.require_human);
     let is_human = gate.duty().is_some_and(|duty| duty.require_human) || roles.iter().all(of_role);
     let fork = gate.fork();
     let branches = fork.into_iter().flat_map(|fork| &fork.branches);
@@ -278,7 +278,7 @@ pub(super) fn place_of(rules: &Rules, task: &TaskSummary) -> Place {
     match task.current_gate() {
         _ if task.is_new => Place::New,
         _ if task.is_finished() => Place::Finished,
-        Some(gate) if rules.workflow_of(task).is_some_and(|own| own.gate(gate).is_some()) => {
+        Some(gate) if rules.workflow_of(task).is_some_and(|flow| flow.gate(gate).is_some()) => {
             Place::Gate(gate.clone())
         }
         _ => Place::Stranded,
@@ -297,7 +297,7 @@ fn lane_for<'l>(lanes: &'l mut Vec<BoardLane>, workflow: &WorkflowName) -> &'l m
 
 /// Returns the column of a place. New tasks come before the gates, stranded ones after them.
 fn column_for<'l>(lane: &'l mut BoardLane, place: &Place) -> &'l mut BoardColumn {
-    let at = lane.columns.iter().position(|own| own.place == *place).unwrap_or_else(|| {
+    let at = lane.columns.iter().position(|column| column.place == *place).unwrap_or_else(|| {
         let at = match place {
             Place::New => 0,
             Place::Gate(_) | Place::Stranded | Place::Finished => {

@@ -144,8 +144,8 @@ fn flows(tasks: &[&TaskSummary], rules: &Rules, days: &Days) -> Vec<WorkflowFlow
     let mut flows: BTreeMap<(usize, &WorkflowName), WorkflowFlow> = BTreeMap::new();
     for task in tasks {
         let (name, known) = (&task.routing.workflow, &rules.project.workflows);
-        let place = known.iter().position(|own| own.name == *name).unwrap_or(known.len());
-        let gates = known.get(place).map_or(&[][..], |own| &own.gates);
+        let place = known.iter().position(|flow| flow.name == *name).unwrap_or(known.len());
+        let gates = known.get(place).map_or(&[][..], |flow| &flow.gates);
         let flow =
             flows.entry((place, name)).or_insert_with(|| WorkflowFlow::of(name, gates, days));
         flow.add(&moves(task, rules), days);

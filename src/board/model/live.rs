@@ -98,14 +98,14 @@ impl LiveBoard {
         match read_summary(paths, workflow, &id, &path) {
             Ok(mut task) => {
                 let is_elsewhere =
-                    |own: &ProjectPath| *own != path && own.below(paths.root()).exists();
+                    |other: &ProjectPath| *other != path && other.below(paths.root()).exists();
                 if is_archived(&path) && !task.is_finished()
-                    || tasks.iter().any(|(own, place)| own.id == id && is_elsewhere(place))
+                    || tasks.iter().any(|(other, place)| other.id == id && is_elsewhere(place))
                 {
                     return false;
                 }
                 task.follow(&self.in_force.rules);
-                tasks.retain(|(own, _)| own.id != id);
+                tasks.retain(|(other, _)| other.id != id);
                 tasks.push((task, path));
                 true
             }

@@ -121,9 +121,9 @@ pub(crate) fn task_page(workspace: &Workspace, id: &TaskId) -> Result<TaskDetail
     let (view, in_force) = show(workspace, id)?;
     let (explanation, _) = why(workspace, id)?;
     let (rules, task) = (&in_force.rules, &view.file.task);
-    let holders = task.branches().filter_map(|own| own.agent.as_ref()).chain(&task.routing.agent);
+    let holders = task.branches().filter_map(|part| part.agent.as_ref()).chain(&task.routing.agent);
     let workflow = rules.workflow_of(task);
-    let gates = workflow.map(|own| own.gates.iter().map(|gate| gate.id.clone()).collect());
+    let gates = workflow.map(|flow| flow.gates.iter().map(|gate| gate.id.clone()).collect());
     let mut frontmatter = view.file.raw();
     frontmatter.shift_remove("gateHistory");
     Ok(TaskDetails {
@@ -166,9 +166,9 @@ fn opening_pages(
 ) -> Result<Vec<OpeningPage>, ProjectError> {
     let page = |opening: Opening| {
         let (file, context, _) = task_brief(workspace, &opening.ticket)?;
-        let own = |preview: &&OutcomePreview| preview.branch == opening.ticket.branch;
+        let is_here = |preview: &&OutcomePreview| preview.branch == opening.ticket.branch;
         let outcomes: Vec<Outcome> =
-            previews.iter().filter(own).map(|preview| preview.outcome.clone()).collect();
+            previews.iter().filter(is_here).map(|preview| preview.outcome.clone()).collect();
         let rejected = rejecting(&outcomes);
         // At a gate without a decision, the agent must report what was done.
         let is_judged = |outcome: &Outcome| {
@@ -204,7 +204,7 @@ fn opening_pages(
             human: opening.people_only,
             blocked: opening.blockers.is_some(),
             brief: brief_markdown(&file, &context, ""),
-            choices: previews.iter().filter(own).map(choice).collect(),
+            choices: previews.iter().filter(is_here).map(choice).collect(),
         })
     };
     openings(rules, task).into_iter().map(page).collect()
@@ -229,7 +229,7 @@ impl OutputField {
             FieldInput::Choice(values) => {
                 let known = values
                     .iter()
-                    .find(|own| own.as_str() == Some(text) || own.to_string().eq(text));
+                    .find(|known| known.as_str() == Some(text) || known.to_string().eq(text));
                 known.cloned().unwrap_or_else(|| text.into())
             }
             _ => json::typed(text).unwrap_or_else(|_| text.into()),

@@ -103,7 +103,7 @@ fn each_place_is_a_column_and_each_task_is_on_one() {
     assert_eq!(lanes, ["default"], "a workflow without tasks has no lane");
     let columns = &board.lanes[0].columns;
     let shown: Vec<(&str, Vec<&str>)> =
-        columns.iter().map(|own| (own.place.name(), titles(&own.cards))).collect();
+        columns.iter().map(|column| (column.place.name(), titles(&column.cards))).collect();
     assert_eq!(
         shown,
         [
@@ -115,7 +115,7 @@ fn each_place_is_a_column_and_each_task_is_on_one() {
             ("(finished)", vec!["Done"]),
         ]
     );
-    let of = |name: &str| columns.iter().find(|own| own.place.name() == name).unwrap();
+    let of = |name: &str| columns.iter().find(|column| column.place.name() == name).unwrap();
     assert_eq!(of("work").capacity, Some(3), "what its agents can hold together");
     assert_eq!((of("sign-off").capacity, of("sign-off").human), (None, true));
     let branches: Vec<&str> = of("checks").branches.iter().map(GateId::as_str).collect();

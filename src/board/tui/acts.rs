@@ -27,14 +27,14 @@ pub(super) fn begin(
 ) -> ActStart {
     let page = &loaded.page;
     let is_seen = |opening: &&OpeningPage| opening.ticket.visit == seen.visit;
-    if !page.openings.is_empty() && !page.openings.iter().any(|own| is_seen(&own)) {
+    if !page.openings.is_empty() && !page.openings.iter().any(|opening| is_seen(&opening)) {
         return ActStart::Not(format!("{} moved meanwhile: look again", page.id));
     }
     let may = |opening: &&OpeningPage| opening.agents.contains(you) && !opening.blocked;
     let mut forms = Vec::new();
     for opening in page.openings.iter().filter(may) {
         let outcomes: Vec<Outcome> =
-            opening.choices.iter().filter_map(|own| own.outcome.parse().ok()).collect();
+            opening.choices.iter().filter_map(|choice| choice.outcome.parse().ok()).collect();
         for outcome in &outcomes {
             let is_wanted = match command {
                 KeyCommand::Approve => approving(&outcomes) == Some(outcome),
@@ -42,7 +42,7 @@ pub(super) fn begin(
                 KeyCommand::Block => *outcome == Outcome::Blocked,
                 _ => true,
             };
-            let choice = opening.choices.iter().find(|own| own.outcome == outcome.as_str());
+            let choice = opening.choices.iter().find(|one| one.outcome == outcome.as_str());
             if let Some(choice) = choice.filter(|_| is_wanted) {
                 forms.push(form(loaded, opening, choice, outcome, you));
             }
@@ -66,19 +66,19 @@ fn why_not(command: KeyCommand, page: &TaskDetails, you: &AgentId) -> String {
     if opening.blocked {
         return format!("{id} is blocked: `u` unblocks it");
     }
-    if !page.openings.iter().any(|own| own.agents.contains(you)) {
+    if !page.openings.iter().any(|opening| opening.agents.contains(you)) {
         let who = if agents.is_empty() { "nobody".to_owned() } else { agents.join(", ") };
         return format!("{id} is at {} now, where {you} has no say: {who}", opening.station);
     }
-    let outcomes: Vec<&str> = opening.choices.iter().map(|own| own.outcome.as_str()).collect();
+    let outcomes: Vec<&str> = opening.choices.iter().map(|one| one.outcome.as_str()).collect();
     let verb = match command {
         KeyCommand::Approve => "approve",
         KeyCommand::Reject => "reject",
         KeyCommand::Block => "block",
         _ => "complete",
     };
-    let said = outcomes.join(", ");
-    format!("gate {} has no outcome to {verb} by; `c` offers: {said}", opening.station)
+    let offered = outcomes.join(", ");
+    format!("gate {} has no outcome to {verb} by; `c` offers: {offered}", opening.station)
 }
 
 fn form(

@@ -42,10 +42,10 @@ pub(super) fn draw_board(
     let width = area.width / u16::try_from(room).unwrap_or(1);
     for (at, column) in columns.iter().enumerate().skip(first).take(room) {
         let left = u16::try_from(at - first).unwrap_or(0) * width;
-        let own = Rect { x: area.x + left, width: width.saturating_sub(1), ..area };
+        let inner = Rect { x: area.x + left, width: width.saturating_sub(1), ..area };
         let hidden = (at == first && first > 0, at + 1 == first + room && at + 1 < columns.len());
         let drawing = ColumnDrawing { project, column, at, theme, has_focus, now: board.at };
-        drawing.draw(frame, own, hidden, map);
+        drawing.draw(frame, inner, hidden, map);
     }
 }
 
@@ -86,10 +86,10 @@ impl ColumnDrawing<'_> {
             let Some(card) = self.project.card_at(self.at, at) else { continue };
             let y = area.y + HEAD + u16::try_from(at - top).unwrap_or(0) * CARD;
             let height = CARD.min((area.y + area.height).saturating_sub(y));
-            let own = Rect { y, height, ..area };
+            let place = Rect { y, height, ..area };
             let is_here = is_selected && at == self.project.row;
-            self.draw_card(frame, own, card, is_here);
-            map.targets.push((own, ClickTarget::Card { column: self.at, row: at }));
+            self.draw_card(frame, place, card, is_here);
+            map.targets.push((place, ClickTarget::Card { column: self.at, row: at }));
         }
     }
 
@@ -191,8 +191,8 @@ fn rest(card: &Card) -> String {
         words.push(branches.join("+"));
     }
     for (progress, what) in [(card.checklist, "done"), (card.children, "parts")] {
-        if let Some(own) = progress {
-            words.push(format!("{}/{} {what}", own.done, own.total));
+        if let Some(count) = progress {
+            words.push(format!("{}/{} {what}", count.done, count.total));
         }
     }
     if card.rejections > 0 {

@@ -69,7 +69,7 @@ pub(super) fn draw(state: &TuiState, frame: &mut Frame<'_>) -> ScreenMap {
 
 /// Draws the project, the workflow, the filter, and the agent who acts.
 fn draw_head(state: &TuiState, frame: &mut Frame<'_>, area: Rect) {
-    let (own, theme) = (state.project(), state.theme);
+    let (shown, theme) = (state.project(), state.theme);
     let mut spans = Vec::new();
     for (at, project) in state.projects.iter().enumerate() {
         let number = if state.projects.len() > 1 { format!("{}:", at + 1) } else { String::new() };
@@ -77,27 +77,27 @@ fn draw_head(state: &TuiState, frame: &mut Frame<'_>, area: Rect) {
         let style = if at == state.current { theme.selected() } else { Style::new() };
         spans.push(Span::styled(name, style));
     }
-    let lanes = own.board.iter().flat_map(|board| &board.lanes);
-    let current = own.lane().map(|lane| &lane.workflow);
+    let lanes = shown.board.iter().flat_map(|board| &board.lanes);
+    let current = shown.lane().map(|lane| &lane.workflow);
     for lane in lanes {
         let is_shown = Some(&lane.workflow) == current;
         let style = if is_shown { theme.heading() } else { theme.quiet() };
         spans.push(Span::styled(format!(" {}", cut(lane.workflow.as_str(), 24)), style));
     }
-    let who = match &own.you {
+    let who = match &shown.you {
         Ok(you) => format!("as {you} "),
         Err(_) => "read-only ".to_owned(),
     };
     let mut right = Vec::new();
-    let waiting = own.board.as_ref().map_or(0, |board| board.waiting_for_you.len());
+    let waiting = shown.board.as_ref().map_or(0, |board| board.waiting_for_you.len());
     if waiting > 0 {
         right.push(Span::styled(format!("{waiting} for you"), theme.call()));
     }
-    let lost = own.board.as_ref().map_or(0, |board| board.unreadable.len());
+    let lost = shown.board.as_ref().map_or(0, |board| board.unreadable.len());
     if lost > 0 {
         right.push(Span::styled(format!("{lost} unreadable: aof list"), theme.alarm()));
     }
-    for pause in own.board.iter().flat_map(|board| &board.paused) {
+    for pause in shown.board.iter().flat_map(|board| &board.paused) {
         right.push(Span::styled(cut(pause, 80), theme.call()));
     }
     right.push(Span::raw(who));
@@ -115,7 +115,7 @@ fn draw_head(state: &TuiState, frame: &mut Frame<'_>, area: Rect) {
 
 /// Draws the line above the footer: the filter, the last result, or the fault.
 fn draw_message(state: &TuiState, frame: &mut Frame<'_>, area: Rect) {
-    let (own, theme, width) = (state.project(), state.theme, usize::from(area.width));
+    let (project, theme, width) = (state.project(), state.theme, usize::from(area.width));
     if let Some(line) = &state.filter_line {
         let fault = state.message.as_ref().map(|(text, _)| text.as_str()).unwrap_or_default();
         let left = format!("/{}", line.text);
@@ -125,13 +125,13 @@ fn draw_message(state: &TuiState, frame: &mut Frame<'_>, area: Rect) {
         frame.set_cursor_position((area.x + column, area.y));
         return;
     }
-    let filter = || format!("/{}  (esc shows all)", own.filter_text);
-    let (text, style) = match (&state.message, &own.trouble) {
+    let filter = || format!("/{}  (esc shows all)", project.filter_text);
+    let (text, style) = match (&state.message, &project.trouble) {
         (Some((text, true)), _) => (text.clone(), theme.alarm()),
         (Some((text, false)), _) => (text.clone(), theme.good()),
         (None, _) if state.is_busy => ("under way ...".to_owned(), theme.quiet()),
         (None, Some(why)) => (format!("cannot read the project now: {why}"), theme.alarm()),
-        (None, None) if !own.filter.is_empty() => (filter(), theme.call()),
+        (None, None) if !project.filter.is_empty() => (filter(), theme.call()),
         (None, None) => return,
     };
     frame.render_widget(Line::styled(cut(&text, width), style), area);
@@ -310,18 +310,18 @@ fn draw_overlay(
         Overlay::Menu { forms, at } => {
             let items: Vec<String> =
                 forms.iter().map(|form| form.lead.last().cloned().unwrap_or_default()).collect();
-            let own = state.project().card().map(|card| card.id.to_string());
-            let title = own.unwrap_or_default();
+            let card_id = state.project().card().map(|card| card.id.to_string());
+            let title = card_id.unwrap_or_default();
             draw_list(&title, &items, *at, theme, frame, body, map);
         }
         Overlay::Waiting { at } => {
-            let own = state.project();
-            let now = own.board.as_ref().map(|board| board.at).unwrap_or_default();
+            let project = state.project();
+            let now = project.board.as_ref().map(|board| board.at).unwrap_or_default();
             let line = |card: &Card| {
                 let gate = card.gate.as_ref().map(GateId::as_str).unwrap_or_default();
                 format!("{}  {}  {gate}  {}", card.id, age(card.since, now), card.title)
             };
-            let items: Vec<String> = own.waiting().into_iter().map(line).collect();
+            let items: Vec<String> = project.waiting().into_iter().map(line).collect();
             let title = if items.is_empty() { "nothing waits for you" } else { "waits for you" };
             draw_list(title, &items, *at, theme, frame, body, map);
         }

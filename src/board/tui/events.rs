@@ -42,7 +42,7 @@ impl TuiState {
             }
             WorkAnswer::Graph(name, text) if is_shown => {
                 let board = self.project().board.clone();
-                if let Some(detail) = self.detail.as_mut().filter(|own| own.workflow == name) {
+                if let Some(detail) = self.detail.as_mut().filter(|shown| shown.workflow == name) {
                     let card = board.as_ref().and_then(|board| board.card(&detail.id));
                     let gate = card.and_then(|card| card.gate.as_ref()).map(GateId::as_str);
                     detail.graph = Some(match text {
@@ -118,9 +118,9 @@ impl TuiState {
     /// Returns to the board after a command.
     pub(super) fn come_back(&mut self, outcome: Result<Option<String>, String>) -> Effects {
         match outcome {
-            Ok(said) => {
+            Ok(text) => {
                 self.form = None;
-                self.message = said.map(|said| (said, false));
+                self.message = text.map(|text| (text, false));
             }
             Err(why) => {
                 if let Some(form) = &mut self.form {
@@ -189,8 +189,8 @@ impl TuiState {
                 if mem::replace(at, item) == item { self.choose() } else { Vec::new() }
             }
             Some(ClickTarget::Card { column, row }) if has_board => {
-                let own = self.project();
-                let was_there = !self.in_detail && (own.column, own.row) == (column, row);
+                let project = self.project();
+                let was_there = !self.in_detail && (project.column, project.row) == (column, row);
                 self.in_detail = false;
                 if was_there {
                     return self.step(KeyCommand::Open);

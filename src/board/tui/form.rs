@@ -225,8 +225,8 @@ impl TuiForm {
             return Arguments::default();
         };
         let texts = |kind: FieldKind| {
-            let own = self.fields.iter().filter(move |field| field.kind == kind);
-            own.map(|field| field.edit.text.trim().to_owned()).filter(|text| !text.is_empty())
+            let fields = self.fields.iter().filter(move |field| field.kind == kind);
+            fields.map(|field| field.edit.text.trim().to_owned()).filter(|text| !text.is_empty())
         };
         let blockers: Vec<String> = texts(FieldKind::Blocker).collect();
         let mut outputs = Map::new();

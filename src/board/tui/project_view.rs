@@ -59,7 +59,8 @@ impl ProjectView {
                 self.board = Some(board);
                 self.arrange();
                 if is_first {
-                    self.column = self.shown.iter().position(|own| !own.is_empty()).unwrap_or(0);
+                    self.column =
+                        self.shown.iter().position(|column| !column.is_empty()).unwrap_or(0);
                     self.note_selection();
                 }
             }
@@ -71,7 +72,7 @@ impl ProjectView {
         (self.filter_text, self.filter) = (text, filter);
         self.arrange();
         if self.count(self.column) == 0 {
-            let found = self.shown.iter().position(|own| !own.is_empty());
+            let found = self.shown.iter().position(|column| !column.is_empty());
             self.column = found.unwrap_or(self.column);
             self.note_selection();
         }
@@ -114,8 +115,8 @@ impl ProjectView {
     /// Returns the lane that is shown.
     pub(super) fn lane(&self) -> Option<&BoardLane> {
         let lanes = &self.board.as_ref()?.lanes;
-        let own = lanes.iter().find(|lane| Some(&lane.workflow) == self.workflow.as_ref());
-        own.or(lanes.first())
+        let current = lanes.iter().find(|lane| Some(&lane.workflow) == self.workflow.as_ref());
+        current.or(lanes.first())
     }
 
     /// Returns the columns that are shown.
@@ -143,7 +144,7 @@ impl ProjectView {
     pub(super) fn waiting(&self) -> Vec<&Card> {
         let board = self.board.iter();
         let tickets =
-            board.flat_map(|board| board.waiting_for_you.iter().map(move |own| (board, own)));
+            board.flat_map(|board| board.waiting_for_you.iter().map(move |card| (board, card)));
         let cards = tickets.filter_map(|(board, ticket)| board.card(&ticket.task));
         let mut cards: Vec<&Card> = cards.collect();
         // Each branch of a fork has a ticket of its own.
@@ -181,14 +182,14 @@ impl ProjectView {
     pub(super) fn turn_lane(&mut self, is_forward: bool) {
         let Some(board) = self.board.clone() else { return };
         let count = board.lanes.len();
-        let own = self.lane().map(|lane| &lane.workflow);
-        let at = board.lanes.iter().position(|lane| Some(&lane.workflow) == own);
+        let current = self.lane().map(|lane| &lane.workflow);
+        let at = board.lanes.iter().position(|lane| Some(&lane.workflow) == current);
         let (Some(at), true) = (at, count > 1) else { return };
         let next = if is_forward { at + 1 } else { at + count - 1 } % count;
         self.workflow = Some(board.lanes[next].workflow.clone());
         (self.selected, self.row) = (None, 0);
         self.arrange();
-        self.column = self.shown.iter().position(|own| !own.is_empty()).unwrap_or(0);
+        self.column = self.shown.iter().position(|column| !column.is_empty()).unwrap_or(0);
         self.clamp();
     }
 }

@@ -90,7 +90,7 @@ pub(crate) fn run<F>(
 /// Ends the workers: an act under way may go on for a moment, and checks of gates are asked to stop.
 fn end(work: Vec<WorkerHandle>) {
     terminal::ask_to_stop();
-    let threads: Vec<JoinHandle<()>> = work.into_iter().map(|own| own.thread).collect();
+    let threads: Vec<JoinHandle<()>> = work.into_iter().map(|worker| worker.thread).collect();
     let limit = Instant::now() + LAST_ACT;
     while threads.iter().any(|thread| !thread.is_finished()) && Instant::now() < limit {
         thread::sleep(Duration::from_millis(5));

@@ -82,10 +82,10 @@ impl InputGate {
         self.is_aside.store(true, Ordering::Relaxed);
         self.set(InputState::AskedToPause);
         let (state, changed) = &*self.state;
-        let own = state.lock().unwrap_or_else(PoisonError::into_inner);
+        let input = state.lock().unwrap_or_else(PoisonError::into_inner);
         // A reader that has ended no longer answers.
-        let is_asked = |own: &mut InputState| *own == InputState::AskedToPause;
-        drop(changed.wait_timeout_while(own, LOOK * 5, is_asked));
+        let is_asked = |input: &mut InputState| *input == InputState::AskedToPause;
+        drop(changed.wait_timeout_while(input, LOOK * 5, is_asked));
     }
 
     /// Allows keys to be read again.
@@ -112,12 +112,12 @@ impl InputGate {
     /// Waits while another program has the terminal.
     fn wait(&self) {
         let (state, changed) = &*self.state;
-        let mut own = state.lock().unwrap_or_else(PoisonError::into_inner);
-        if *own == InputState::AskedToPause {
-            *own = InputState::Paused;
+        let mut input = state.lock().unwrap_or_else(PoisonError::into_inner);
+        if *input == InputState::AskedToPause {
+            *input = InputState::Paused;
             changed.notify_all();
         }
-        let is_held = |own: &mut InputState| *own != InputState::Read;
-        drop(changed.wait_while(own, is_held));
+        let is_held = |input: &mut InputState| *input != InputState::Read;
+        drop(changed.wait_while(input, is_held));
     }
 }

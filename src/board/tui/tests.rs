@@ -214,7 +214,7 @@ fn press(state: &mut TuiState, keys: &str) -> Vec<TuiEffect> {
     let mut done = Vec::new();
     let mut rest = keys;
     while let Some(first) = rest.chars().next() {
-        let named = rest.strip_prefix('<').and_then(|own| own.split_once('>'));
+        let named = rest.strip_prefix('<').and_then(|key| key.split_once('>'));
         let (code, after) = match named {
             Some(("enter", after)) => (KeyCode::Enter, after),
             Some(("esc", after)) => (KeyCode::Esc, after),
@@ -645,22 +645,25 @@ fn a_missing_passphrase_is_asked_for_at_the_terminal() {
 
 #[test]
 fn a_forbidden_act_is_refused_with_the_reason() {
-    let said = |state: &mut TuiState| state.message.take().unwrap().0;
-    let mut own = state((80, 24));
-    own.projects[0].you = Err("nobody knows you".to_owned());
-    press(&mut own, "c");
-    assert_eq!(said(&mut own), "the board is read-only: nobody knows you");
-    own.projects[0].you = Ok("agent-7".parse().unwrap());
-    press(&mut own, "llc");
-    answer_page(&mut own, "AOF-ddd");
-    assert_eq!(said(&mut own), "AOF-ddd is at review now, where agent-7 has no say: human-ann");
-    own.projects[0].you = Ok("human-ann".parse().unwrap());
-    press(&mut own, "c");
+    let message = |state: &mut TuiState| state.message.take().unwrap().0;
+    let mut board = state((80, 24));
+    board.projects[0].you = Err("nobody knows you".to_owned());
+    press(&mut board, "c");
+    assert_eq!(message(&mut board), "the board is read-only: nobody knows you");
+    board.projects[0].you = Ok("agent-7".parse().unwrap());
+    press(&mut board, "llc");
+    answer_page(&mut board, "AOF-ddd");
+    assert_eq!(
+        message(&mut board),
+        "AOF-ddd is at review now, where agent-7 has no say: human-ann"
+    );
+    board.projects[0].you = Ok("human-ann".parse().unwrap());
+    press(&mut board, "c");
     let mut moved = page("AOF-ddd");
     moved.page.openings[0].ticket = "AOF-ddd@2".parse().unwrap();
     let answer = WorkAnswer::Page("AOF-ddd".parse().unwrap(), Box::new(Ok(moved)));
-    own.update(TuiEvent::Answer(0, answer));
-    assert_eq!(said(&mut own), "AOF-ddd moved meanwhile: look again");
+    board.update(TuiEvent::Answer(0, answer));
+    assert_eq!(message(&mut board), "AOF-ddd moved meanwhile: look again");
 }
 
 #[test]
@@ -690,17 +693,17 @@ fn the_mouse_selects_opens_and_scrolls() {
 
 #[test]
 fn no_colour_means_none_and_a_tiny_terminal_says_so() {
-    let mut own = state((80, 24));
-    press(&mut own, "ll<enter>");
-    answer_page(&mut own, "AOF-ddd");
-    let plain = terminal(&mut own);
+    let mut board = state((80, 24));
+    press(&mut board, "ll<enter>");
+    answer_page(&mut board, "AOF-ddd");
+    let plain = terminal(&mut board);
     let cells = plain.backend().buffer().content();
     assert!(cells.iter().all(|cell| cell.fg == Color::Reset && cell.bg == Color::Reset));
-    own.theme = Theme { colour: true };
-    let coloured = terminal(&mut own);
+    board.theme = Theme { colour: true };
+    let coloured = terminal(&mut board);
     assert!(coloured.backend().buffer().content().iter().any(|cell| cell.fg != Color::Reset));
-    own.update(TuiEvent::Resize(30, 8));
-    assert_snapshot!(screen(&mut own), @"
+    board.update(TuiEvent::Resize(30, 8));
+    assert_snapshot!(screen(&mut board), @"
     The board needs 40 columns
     and 12 lines; here are 30 and
     8. q quits.
@@ -712,13 +715,13 @@ fn no_colour_means_none_and_a_tiny_terminal_says_so() {
 fn each_size_can_be_drawn() {
     for width in (1..130).step_by(3) {
         for height in [1, 2, 5, 11, 12, 13, 24, 50] {
-            let mut own = state((width, height));
+            let mut board = state((width, height));
             for keys in ["", "?", "<esc>w", "<esc>ll<enter>", "tdv", "<esc>a"] {
-                press(&mut own, keys);
-                if keys.ends_with(['>', 'a']) && own.project().card().is_some() {
-                    answer_page(&mut own, "AOF-ddd");
+                press(&mut board, keys);
+                if keys.ends_with(['>', 'a']) && board.project().card().is_some() {
+                    answer_page(&mut board, "AOF-ddd");
                 }
-                terminal(&mut own);
+                terminal(&mut board);
             }
         }
     }

@@ -227,19 +227,19 @@ impl TuiState {
 
     pub(super) fn step(&mut self, asked: KeyCommand) -> Effects {
         let page = self.map.page.max(1);
-        let own = self.project_mut();
-        let (column, row) = (own.column, own.row);
+        let project = self.project_mut();
+        let (column, row) = (project.column, project.row);
         match asked {
-            KeyCommand::Left => own.step(false),
-            KeyCommand::Right => own.step(true),
-            KeyCommand::Down => own.select(column, row + 1),
-            KeyCommand::Up => own.select(column, row.saturating_sub(1)),
-            KeyCommand::PageDown => own.select(column, row + page),
-            KeyCommand::PageUp => own.select(column, row.saturating_sub(page)),
-            KeyCommand::First => own.select(column, 0),
-            KeyCommand::Last => own.select(column, usize::MAX),
+            KeyCommand::Left => project.step(false),
+            KeyCommand::Right => project.step(true),
+            KeyCommand::Down => project.select(column, row + 1),
+            KeyCommand::Up => project.select(column, row.saturating_sub(1)),
+            KeyCommand::PageDown => project.select(column, row + page),
+            KeyCommand::PageUp => project.select(column, row.saturating_sub(page)),
+            KeyCommand::First => project.select(column, 0),
+            KeyCommand::Last => project.select(column, usize::MAX),
             KeyCommand::Open => {
-                let id = own.card().map(|card| card.id.clone());
+                let id = project.card().map(|card| card.id.clone());
                 return id.map(|id| self.open_task(&id, DetailTab::Task)).unwrap_or_default();
             }
             _ => {}
@@ -404,9 +404,9 @@ impl TuiState {
         let same = |draft: &TuiForm| match (&draft.purpose, &form.purpose) {
             (
                 FormPurpose::Complete { ticket, outcome, .. },
-                FormPurpose::Complete { ticket: now, outcome: own, .. },
-            ) => ticket == now && outcome == own,
-            (draft, own) => draft == own,
+                FormPurpose::Complete { ticket: now, outcome: other, .. },
+            ) => ticket == now && outcome == other,
+            (draft, other) => draft == other,
         };
         self.form = Some(match self.draft.take().filter(same) {
             Some(draft) => TuiForm { purpose: form.purpose, focus: 0, ..draft },

@@ -195,9 +195,9 @@ impl Access {
         // MCP clients are not browsers: their token identifies them.
         let Some(origin) = text(ORIGIN) else { return is_for_agents };
         // The proxy's host counts only with the proxy's scheme.
-        let own = text(HOST).filter(|host| self.public_host() != Some(host));
-        let own = own.map(|host| format!("http://{host}"));
-        own.as_deref() == Some(origin) || self.origin.as_deref() == Some(origin)
+        let page = text(HOST).filter(|host| self.public_host() != Some(host));
+        let page = page.map(|host| format!("http://{host}"));
+        page.as_deref() == Some(origin) || self.origin.as_deref() == Some(origin)
     }
 
     /// Uses up a link. Returns the cookie's text if the link is valid and was not used before.
@@ -233,7 +233,7 @@ impl Access {
 
     fn set_cookie(&self, value: &str, seconds: i64) -> String {
         let name = self.cookie_name();
-        let is_public = self.origin.as_ref().is_some_and(|own| own.starts_with("https:"));
+        let is_public = self.origin.as_ref().is_some_and(|origin| origin.starts_with("https:"));
         let secure = if is_public { "; Secure" } else { "" };
         format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}{secure}")
     }
@@ -251,11 +251,11 @@ impl Access {
 
     /// Returns the visitor, or `None` if no one is logged in.
     pub(crate) fn visitor(&self, headers: &HeaderMap, now: Timestamp) -> Option<Visitor> {
-        let own = self.cookie_name();
+        let cookie = self.cookie_name();
         let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
         let mut pairs =
             cookies.flat_map(|line| line.split("; ")).filter_map(|pair| pair.split_once('='));
-        let (_, value) = pairs.find(|(name, _)| *name == own)?;
+        let (_, value) = pairs.find(|(name, _)| *name == cookie)?;
         let (claim, code) = value.rsplit_once('.')?;
         let [login, until, _] = claim.split('.').collect::<Vec<_>>()[..] else { return None };
         let is_valid = self.codes.is_right("cookie", claim, code)
@@ -349,15 +349,15 @@ mod tests {
         ] {
             assert_eq!(access.is_for_us(&headers(&[("host", host)])), expected, "{host}");
         }
-        let own = |origin: &str| {
+        let is_own = |origin: &str| {
             let headers = headers(&[("host", "localhost:7420"), ("origin", origin)]);
             access.is_own_page(&Method::POST, &headers, false)
         };
-        assert!(own("http://localhost:7420"));
+        assert!(is_own("http://localhost:7420"));
         for foreign in
             ["http://localhost:7421", "https://localhost:7420", "null", "http://evil.example"]
         {
-            assert!(!own(foreign), "{foreign}");
+            assert!(!is_own(foreign), "{foreign}");
         }
         let none = headers(&[("host", "localhost:7420")]);
         assert!(

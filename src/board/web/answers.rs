@@ -68,13 +68,13 @@ impl Asked {
         let reader = self.reader()?;
         let state = reader.state();
         let trouble = state.trouble.map(|text| PageNotice { text, fix: None, is_refusal: true });
-        let said = self.said.clone();
-        let said = said.map(|text| PageNotice { text, fix: None, is_refusal: false });
+        let text = self.notice.clone();
+        let text = text.map(|text| PageNotice { text, fix: None, is_refusal: false });
         let board = state.board.ok_or_else(|| WebFault {
             status: StatusCode::SERVICE_UNAVAILABLE,
             problem: trouble
                 .as_ref()
-                .map_or("the board is being read".to_owned(), |own| own.text.clone()),
+                .map_or("the board is being read".to_owned(), |text| text.text.clone()),
             fix: Some("mend that, and load the page again".to_owned()),
         })?;
         let project = self.project();
@@ -82,7 +82,7 @@ impl Asked {
             links: PageLinks::at_server(&project.slug),
             slug: project.slug.clone(),
             project: board.project.clone().unwrap_or_else(|| project.slug.clone()),
-            projects: self.site.projects.iter().map(|own| own.slug.clone()).collect(),
+            projects: self.site.projects.iter().map(|project| project.slug.clone()).collect(),
             page,
             you: Some(self.acting_here()?),
             form_token: self.visitor.form_token.clone(),
@@ -91,14 +91,14 @@ impl Asked {
             waiting: board.waiting_for_you.len(),
             has_logins: self.site.users.as_ref().is_some_and(|users| users.header.is_none()),
             signs: false,
-            notice: trouble.or(said),
+            notice: trouble.or(text),
         };
         Ok((board, frame))
     }
 
     fn answer(&self, frame: &PageFrame, title: &str, content: &Markup) -> Response {
         let response = page_answer(&frame.page(title, content));
-        if self.said.is_some() { once_said(response) } else { response }
+        if self.notice.is_some() { once_said(response) } else { response }
     }
 }
 
@@ -189,7 +189,7 @@ fn show_task(
 pub(super) fn graph_of(rules: &Rules, page: &TaskDetails, board: &BoardView) -> Markup {
     let counts = |gate: &GateId| tasks_at(board, &page.workflow, gate);
     let workflow = find_workflow(rules, &page.workflow);
-    let drawn = workflow.map(|own| workflow_svg(rules, own, &counts, page.gate.as_ref()));
+    let drawn = workflow.map(|flow| workflow_svg(rules, flow, &counts, page.gate.as_ref()));
     drawn.unwrap_or_default()
 }
 
@@ -250,7 +250,7 @@ fn show_new(asked: &Asked, kept: Option<&Posted>, refusal: Option<PageNotice>) -
     let (_, mut frame) = asked.frame(None)?;
     frame.notice = refusal.or(frame.notice);
     let in_force = asked.workspace()?.rules()?;
-    let workflows = in_force.rules.project.workflows.iter().map(|own| own.name.to_string());
+    let workflows = in_force.rules.project.workflows.iter().map(|flow| flow.name.to_string());
     let content = task_page::new(&frame, &workflows.collect::<Vec<_>>(), kept);
     Ok(asked.answer(&frame, "New task", &content))
 }

@@ -96,7 +96,7 @@ const fn reads(
 
 /// Returns the operations that have an address.
 fn operations() -> impl Iterator<Item = &'static Operation> {
-    OPERATIONS.iter().copied().filter(|own| own.doors.has(Doors::API))
+    OPERATIONS.iter().copied().filter(|one| one.doors.has(Doors::API))
 }
 
 /// Returns the address of an operation.
@@ -111,8 +111,8 @@ fn path_of(operation: &Operation) -> String {
 /// Returns the fields of a body, the needed ones first.
 fn body_fields(operation: &Operation) -> Vec<&'static InputField> {
     let fields = || operation.fields_at(Doors::API);
-    let needed = fields().filter(|own| own.needed.has(Doors::API));
-    needed.chain(fields().filter(|own| !own.needed.has(Doors::API))).collect()
+    let needed = fields().filter(|field| field.needed.has(Doors::API));
+    needed.chain(fields().filter(|field| !field.needed.has(Doors::API))).collect()
 }
 
 /// Fails if there is an unknown name.
@@ -222,7 +222,7 @@ async fn ask_for_token(
     next: Next,
 ) -> Response {
     let slug = path.iter().find_map(|(name, slug)| (name == "project").then_some(slug));
-    let Some(project) = site.projects.iter().find(|own| Some(&own.slug) == slug) else {
+    let Some(project) = site.projects.iter().find(|one| Some(&one.slug) == slug) else {
         return ApiFault::from(WebFault::not_found("there is no such project")).into_response();
     };
     let visitor = match bearer(request.headers()).map(str::to_owned) {

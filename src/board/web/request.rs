@@ -187,7 +187,7 @@ pub(super) struct Asked {
     /// The name of the server in the URL, as passkeys know it.
     host: String,
     /// The result of the last request, for the page after it.
-    pub said: Option<String>,
+    pub notice: Option<String>,
 }
 
 impl Asked {
@@ -230,11 +230,11 @@ impl FromRequestParts<Arc<BoardSite>> for Asked {
         let at = site.projects.iter().position(|project| project.slug == slug);
         // A page that only follows changes leaves the message to the next page.
         let is_live = parts.headers.contains_key("x-live");
-        let said = said(&parts.headers).filter(|_| !is_live);
+        let notice = notice(&parts.headers).filter(|_| !is_live);
         let host = parts.headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
         let host = host.rsplit_once(':').map_or(host, |(name, _)| name).to_owned();
         let at = at.ok_or_else(unknown)?;
-        Ok(Self { site: Arc::clone(site), at, visitor, path, query, host, said })
+        Ok(Self { site: Arc::clone(site), at, visitor, path, query, host, notice })
     }
 }
 
@@ -271,7 +271,7 @@ pub(super) fn once_said(response: Response) -> Response {
     with_cookie(response, &format!("{SAID}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0"))
 }
 
-fn said(headers: &HeaderMap) -> Option<String> {
+fn notice(headers: &HeaderMap) -> Option<String> {
     let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut pairs = cookies.flat_map(|line| line.split("; "));
     let text = pairs.find_map(|pair| pair.strip_prefix(SAID)?.strip_prefix('='))?;

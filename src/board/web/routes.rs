@@ -115,7 +115,7 @@ async fn guard(State(site): State<Arc<BoardSite>>, request: Request, next: Next)
         Err(fault) if is_api => ApiFault::from(fault).into_response(),
         Err(fault) => fault.into_response(),
     };
-    let own: [(HeaderName, &'static str); 5] = [
+    let headers: [(HeaderName, &'static str); 5] = [
         (CONTENT_SECURITY_POLICY, POLICY),
         (X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (X_FRAME_OPTIONS, "DENY"),
@@ -123,7 +123,7 @@ async fn guard(State(site): State<Arc<BoardSite>>, request: Request, next: Next)
         (REFERRER_POLICY, "same-origin"),
         (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
     ];
-    for (name, value) in own {
+    for (name, value) in headers {
         response.headers_mut().insert(name, HeaderValue::from_static(value));
     }
     if response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind == "text/event-stream") {
@@ -164,7 +164,7 @@ async fn ask_who(State(site): State<Arc<BoardSite>>, mut request: Request, next:
             next.run(request).await
         }
         None if site.users.is_some() && request.uri().path() != "/events" => {
-            let asked = request.uri().path_and_query().map_or("", |own| own.as_str());
+            let asked = request.uri().path_and_query().map_or("", |path| path.as_str());
             let asked = if request.method() == Method::GET { asked } else { "" };
             see(&format!("/login?{}", query_string(&[("to", asked)])))
         }
@@ -268,7 +268,7 @@ async fn metrics(
 ) -> PageAnswer {
     let named = query.get("project");
     let is_meant =
-        |own: &&SiteProject| named.map_or(site.projects.len() == 1, |slug| own.slug == *slug);
+        |one: &&SiteProject| named.map_or(site.projects.len() == 1, |slug| one.slug == *slug);
     let page = site.projects.iter().find(is_meant).and_then(|project| project.metrics.clone());
     match page {
         Some(page) => Ok(metrics_answer(page, &headers).await),

@@ -247,9 +247,9 @@ fn weeks_chart(
 /// Returns a row for each gate of a workflow at which visits ended: their median and their 85th percentile.
 fn gates_chart(workflow: &WorkflowName, gates: &[GateStats]) -> Markup {
     let heading = format!("Time at gates of {workflow}");
-    let own = gates.iter().filter(|gate| gate.workflow == workflow.as_str());
+    let rows = gates.iter().filter(|gate| gate.workflow == workflow.as_str());
     let timed: Vec<(&GateStats, Spread)> =
-        own.filter_map(|gate| Some((gate, gate.spread?))).collect();
+        rows.filter_map(|gate| Some((gate, gate.spread?))).collect();
     if timed.is_empty() {
         return no_figure(&heading, "No visit of a gate ended in this time.");
     }

@@ -23,7 +23,7 @@ pub(crate) struct Posted(pub Vec<(String, String)>);
 impl Posted {
     /// Returns a field without surrounding blanks; empty if it is missing.
     pub(crate) fn text(&self, name: &str) -> &str {
-        let found = self.0.iter().find(|(own, _)| own == name);
+        let found = self.0.iter().find(|(key, _)| key == name);
         found.map_or("", |(_, value)| value.trim())
     }
 
@@ -35,17 +35,17 @@ impl Posted {
 
     /// Returns a text of many lines with the line breaks of files.
     fn many_lines(&self, name: &str) -> String {
-        let found = self.0.iter().find(|(own, _)| own == name);
+        let found = self.0.iter().find(|(key, _)| key == name);
         found.map(|(_, value)| value.replace("\r\n", "\n")).unwrap_or_default()
     }
 
     /// Returns the act that the form asks for. Fails with a sentence if there is no such task, gate or agent.
     pub(crate) fn act(&self, page: Option<&TaskDetails>) -> Result<BoardAct, String> {
         let name = self.text("act");
-        let operation = offered(name, Doors::PAGE).filter(|own| own.is_on_task() == page.is_some());
+        let operation = offered(name, Doors::PAGE).filter(|one| one.is_on_task() == page.is_some());
         let operation = operation.ok_or_else(|| format!("there is no act `{name}`"))?;
         let mut given: Map =
-            operation.fields_at(Doors::PAGE).filter_map(|own| self.value(own)).collect();
+            operation.fields_at(Doors::PAGE).filter_map(|field| self.value(field)).collect();
         let ticket = match (page, name) {
             (None, _) => None,
             (Some(page), "edit") => {
@@ -86,19 +86,21 @@ impl Posted {
         ensure_visit(ticket, page)?;
         let opening = page.openings.iter().find(|opening| opening.ticket == *ticket);
         let outcome = self.text("outcome");
-        let choice = opening.and_then(|own| own.choices.iter().find(|own| own.outcome == outcome));
+        let choice =
+            opening.and_then(|opening| opening.choices.iter().find(|one| one.outcome == outcome));
         let mut outputs = Map::new();
         for (name, value) in &self.0 {
             let Some(name) = name.strip_prefix("out.") else { continue };
             if value.trim().is_empty() {
                 continue;
             }
-            let field = choice.and_then(|own| own.outputs.iter().find(|own| own.name == name));
+            let field =
+                choice.and_then(|choice| choice.outputs.iter().find(|one| one.name == name));
             let value =
                 field.map_or_else(|| value.as_str().into(), |field| field.value(value.trim()));
             outputs.insert(name.to_owned(), value);
         }
-        let usual = || choice.filter(|own| own.approves).map(|_| "Approved".to_owned());
+        let usual = || choice.filter(|choice| choice.approves).map(|_| "Approved".to_owned());
         let usual = self.lines("blockers").into_iter().next().or_else(usual);
         given.entry("summary".to_owned()).or_insert_with(|| json!(usual.unwrap_or_default()));
         given.insert("outputs".to_owned(), Value::Object(outputs));
@@ -158,31 +160,31 @@ pub(crate) fn task_forms(
     completion: &CompletionId,
     kept: Option<&Posted>,
 ) -> Markup {
-    let own = page.openings.iter().filter(|own| own.agents.contains(you) && !own.blocked);
-    let own: Vec<&OpeningPage> = own.collect();
-    let is_only = own.iter().map(|opening| opening.choices.len()).sum::<usize>() == 1;
+    let usable = page.openings.iter().filter(|one| one.agents.contains(you) && !one.blocked);
+    let usable: Vec<&OpeningPage> = usable.collect();
+    let is_only = usable.iter().map(|opening| opening.choices.len()).sum::<usize>() == 1;
     html! {
         section.do #do aria-label="What you may do" data-ticket=(page.ticket) {
-            @for opening in &own {
+            @for opening in &usable {
                 h2 { "You are asked: " (opening.station) }
                 @for choice in &opening.choices {
                     (completion_form(frame, page, (opening, choice), completion, kept, is_only))
                 }
             }
-            @if let Some(kept) = kept.filter(|kept| !has_form(page, &own, you, kept)) { (typed(kept)) }
+            @if let Some(kept) = kept.filter(|kept| !has_form(page, &usable, you, kept)) { (typed(kept)) }
             (other_acts(frame, page, you, kept))
         }
     }
 }
 
 /// Returns true if the page still has the form that was sent.
-fn has_form(page: &TaskDetails, own: &[&OpeningPage], you: &AgentId, kept: &Posted) -> bool {
+fn has_form(page: &TaskDetails, usable: &[&OpeningPage], you: &AgentId, kept: &Posted) -> bool {
     if kept.text("act") != "complete" {
         return small_acts(page, you).iter().any(|act| act.name == kept.text("act"));
     }
     let mut openings =
-        own.iter().filter(|opening| opening.ticket.to_string() == kept.text("ticket"));
-    openings.any(|own| own.choices.iter().any(|choice| choice.outcome == kept.text("outcome")))
+        usable.iter().filter(|opening| opening.ticket.to_string() == kept.text("ticket"));
+    openings.any(|one| one.choices.iter().any(|choice| choice.outcome == kept.text("outcome")))
 }
 
 /// Returns the text that was typed into a form that the page no longer has.
@@ -244,7 +246,7 @@ fn completion_form(
                     @if choice.approves { " (without one: Approved)" } @else if choice.rejects { " (without one: the first point)" }
                 }
                 textarea #(format!("{key}-summary")) name="summary" rows="2" required[!choice.approves && !choice.rejects && !choice.needs_blockers] { (value("summary")) }
-                @for field in choice.outputs.iter().filter(|own| !own.name.contains(['.', '['])) {
+                @for field in choice.outputs.iter().filter(|one| !one.name.contains(['.', '['])) {
                     (output_field(&key, field, value(&format!("out.{}", field.name))))
                 }
                 button.primary type="submit" { (choice_label(choice)) }
@@ -300,9 +302,9 @@ fn small_acts(page: &TaskDetails, you: &AgentId) -> Vec<&'static Operation> {
     let is_open = page.gate.is_some();
     let is_finished = matches!(page.status, Status::Complete | Status::Cancelled);
     let is_blocked =
-        page.status == Status::Blocked || page.held || page.openings.iter().any(|own| own.blocked);
+        page.status == Status::Blocked || page.held || page.openings.iter().any(|one| one.blocked);
     let may_claim =
-        page.openings.iter().any(|own| own.agents.contains(you)) && !page.agents.contains(you);
+        page.openings.iter().any(|one| one.agents.contains(you)) && !page.agents.contains(you);
     let acts: [(bool, &Operation); 9] = [
         (may_claim, &table::CLAIM),
         (!page.agents.is_empty(), &table::RELEASE),
@@ -371,7 +373,7 @@ fn small_form(
                 @match name {
                     "agent" => {
                         input #(id) name=(name) required value=(value(name)) list="agents";
-                        datalist #agents { @for agent in page.openings.iter().flat_map(|own| &own.agents) { option value=(agent) {} } }
+                        datalist #agents { @for agent in page.openings.iter().flat_map(|opening| &opening.agents) { option value=(agent) {} } }
                     }
                     "to" => select #(id) name=(name) required {
                         @for gate in &page.gates { option value=(gate) selected[gate.as_str() == value(name)] { (gate) } }

@@ -46,7 +46,7 @@ pub(crate) fn workflow_svg(
     };
     let drawing = html! {
         @for route in &graph.routes { (graph.route(route)) }
-        @for own in &graph.boxes { (graph.show(own, counts, at)) }
+        @for one in &graph.boxes { (graph.show(one, counts, at)) }
     };
     let heading = format!("Workflow {}", workflow.name);
     let here = at.map(|gate| format!(" The task is at {gate}.")).unwrap_or_default();
@@ -95,21 +95,21 @@ fn boxes<'a>(rules: &Rules, workflow: &'a Workflow, edges: &[Edge]) -> Vec<Graph
     let (detours, gates): (Vec<&Gate>, _) = workflow.gates.iter().partition(|gate| gate.detour);
     let ends = [Destination::End, Destination::Cancelled, Destination::Fail];
     let ends = ends.into_iter().filter(|end| edges.iter().any(|edge| edge.to == *end));
-    let own = |place, gate, lines| GraphBox { place, gate, lines, top: 0, height: 0 };
-    let end = |place| own(place, None, Vec::new());
+    let new_box = |place, gate, lines| GraphBox { place, gate, lines, top: 0, height: 0 };
+    let end = |place| new_box(place, None, Vec::new());
     let gate = |gate: &'a Gate| {
         let mut lines = vec![(gate_work(rules, gate), false)];
         lines.extend(gate.when.iter().map(|when| (format!("when {when}"), false)));
         let branches = gate.fork().into_iter().flat_map(|fork| &fork.branches);
-        lines.extend(branches.map(|own| (format!("{}: {}", own.id(), own.duty().role), true)));
-        own(Destination::Gate(gate.id.clone()), Some(gate), lines)
+        lines.extend(branches.map(|one| (format!("{}: {}", one.id(), one.duty().role), true)));
+        new_box(Destination::Gate(gate.id.clone()), Some(gate), lines)
     };
     gates.into_iter().map(gate).chain(ends.map(end)).chain(detours.into_iter().map(gate)).collect()
 }
 
 /// Returns the routes between the boxes. All routes from one box to the next are joined to one.
 fn routes(workflow: &Workflow, edges: &[Edge], boxes: &[GraphBox<'_>]) -> Vec<GraphRoute> {
-    let index = |place: &Destination| boxes.iter().position(|own| own.place == *place);
+    let index = |place: &Destination| boxes.iter().position(|one| one.place == *place);
     let mut routes: Vec<GraphRoute> = Vec::new();
     for edge in edges {
         let from = index(&Destination::Gate(edge.from.clone()));
@@ -122,8 +122,8 @@ fn routes(workflow: &Workflow, edges: &[Edge], boxes: &[GraphBox<'_>]) -> Vec<Gr
             EdgeKind::Over | EdgeKind::Exhausted(_) | EdgeKind::Hold => "edge rare",
         };
         let label = edge_label(workflow, edge);
-        match routes.iter_mut().find(|own| (own.from, own.side) == (from, side)) {
-            Some(own) if side == Ordering::Equal => own.label += &format!(", {label}"),
+        match routes.iter_mut().find(|route| (route.from, route.side) == (from, side)) {
+            Some(route) if side == Ordering::Equal => route.label += &format!(", {label}"),
             _ => routes.push(GraphRoute { from, to, side, class, label, column: 0, port: 0 }),
         }
     }
@@ -164,17 +164,17 @@ impl<'a> Graph<'a> {
         let mut routes = routes(workflow, edges, &boxes);
         let widths = [Ordering::Less, Ordering::Greater].map(|side| {
             place_beside(&mut routes, side);
-            let own = routes.iter().filter(|route| route.side == side);
-            let letters = own.clone().map(|route| route.shown().chars().count()).max();
-            let lines = own.map(|route| route.column + 1).max().unwrap_or(0);
+            let beside = routes.iter().filter(|route| route.side == side);
+            let letters = beside.clone().map(|route| route.shown().chars().count()).max();
+            let lines = beside.map(|route| route.column + 1).max().unwrap_or(0);
             (letters.map_or(0, |letters| letters * LETTER + 16), lines * LANE + 4)
         });
         let mut top = 4;
-        for (at, own) in boxes.iter_mut().enumerate() {
+        for (at, one) in boxes.iter_mut().enumerate() {
             let beside = routes.iter().filter(|route| route.from == at).map(|route| route.port);
-            own.top = top;
-            own.height = (own.lines.len().max(beside.max().unwrap_or(0)) + 1) * LINE + 10;
-            top += own.height + if own.gate.is_some() { GAP } else { GAP / 2 };
+            one.top = top;
+            one.height = (one.lines.len().max(beside.max().unwrap_or(0)) + 1) * LINE + 10;
+            top += one.height + if one.gate.is_some() { GAP } else { GAP / 2 };
         }
         let [(gutter, lines), (right_gutter, right_lines)] = widths;
         let left = gutter + lines;
@@ -214,25 +214,25 @@ impl<'a> Graph<'a> {
 
     fn show(
         &self,
-        own: &GraphBox<'_>,
+        one: &GraphBox<'_>,
         counts: &dyn Fn(&GateId) -> usize,
         at: Option<&GateId>,
     ) -> Markup {
-        let (left, top, name) = (self.left, own.top, own.place.noun());
-        let class = match own.gate {
+        let (left, top, name) = (self.left, one.top, one.place.noun());
+        let class = match one.gate {
             None => "end-box",
             Some(gate) if at == Some(&gate.id) => "gate here",
             Some(gate) if gate.detour => "gate detour",
             Some(gate) if gate.kind == GateKind::Condition => "gate condition",
             Some(_) => "gate",
         };
-        let tasks = own.gate.map_or(0, |gate| counts(&gate.id));
+        let tasks = one.gate.map_or(0, |gate| counts(&gate.id));
         html! {
             g class=(class) {
-                rect x=(left) y=(top) width=(BOX) height=(own.height) rx="6" {}
+                rect x=(left) y=(top) width=(BOX) height=(one.height) rx="6" {}
                 (label("name", (left + 12, top + 18), name, BOX_ROOM - 8))
                 @if tasks > 0 { text class="count end" x=(left + BOX - 12) y=(top + 18) { (tasks) } }
-                @for ((line, is_branch), at) in own.lines.iter().zip(1..) {
+                @for ((line, is_branch), at) in one.lines.iter().zip(1..) {
                     @let y = top + 18 + at * LINE;
                     @if *is_branch {
                         rect class="branch" x=(left + 8) y=(y - 12) width=(BOX - 16) height=(LINE - 2) rx="3" {}

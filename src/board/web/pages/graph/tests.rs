@@ -42,16 +42,16 @@ fn every_template_is_drawn_whole() {
         for gate in &workflow.gates {
             assert!(page.contains(&format!(">{}</text>", gate.id)), "{template}: {}", gate.id);
         }
-        let told: usize = graph.routes.iter().filter(|own| own.side != Ordering::Equal).count();
+        let told: usize = graph.routes.iter().filter(|route| route.side != Ordering::Equal).count();
         let beside = edges.len() - told;
         assert!(beside <= 2 * graph.boxes.len(), "{template}: all edges but those to the next box");
         for pair in graph.boxes.windows(2) {
             assert!(pair[0].top + pair[0].height < pair[1].top, "{template}");
         }
-        for own in &graph.boxes {
-            let place = graph.boxes.iter().position(|other| other.place == own.place);
+        for one in &graph.boxes {
+            let place = graph.boxes.iter().position(|other| other.place == one.place);
             let ports = graph.routes.iter().filter(|route| Some(route.from) == place);
-            assert!(ports.clone().all(|route| (route.port + 1) * LINE <= own.height), "{template}");
+            assert!(ports.clone().all(|route| (route.port + 1) * LINE <= one.height), "{template}");
         }
         assert!(graph.size.0 < 800, "{template}: {:?}", graph.size);
     }
@@ -64,10 +64,10 @@ fn lines_beside_the_boxes_do_not_lie_on_each_other() {
         let workflow = &rules.project.workflows[0];
         let graph = Graph::of(&rules, workflow, &edges(workflow));
         let beside = graph.routes.iter().filter(|route| route.side != Ordering::Equal);
-        for (one, other) in beside.clone().flat_map(|one| beside.clone().map(move |own| (one, own)))
+        for (one, other) in beside.clone().flat_map(|one| beside.clone().map(move |two| (one, two)))
         {
             let shares = one.side == other.side && one.column == other.column && one.to != other.to;
-            let spans = [one, other].map(|own| (own.from.min(own.to), own.from.max(own.to)));
+            let spans = [one, other].map(|at| (at.from.min(at.to), at.from.max(at.to)));
             let meets = spans[0].0 <= spans[1].1 && spans[1].0 <= spans[0].1;
             assert!(!(shares && meets), "{template}: {} and {}", one.label, other.label);
         }
