@@ -222,9 +222,9 @@ fn fields(node: &Node<'_>, body: Option<&str>, faults: &Faults, is_file: bool) -
             let message = format!("a completion has no field `{}`", entry.key.text);
             faults.add("unknown_field", &entry.key.span, message, "did you mean `outcome`?");
         }
-        let own =
+        let listed =
             fields.unknown().map(|entry| (entry.key.text.to_string(), entry.value.to_value()));
-        let mut rest: Map = own.collect();
+        let mut rest: Map = listed.collect();
         content.outputs.extend(rest.shift_remove_entry(STATUS));
         let rest = Some(rest).filter(|rest| !rest.is_empty());
         content.fields =
@@ -288,8 +288,8 @@ pub fn signed_file(bytes: &[u8], syntax: Syntax, completion: &Completion) -> Opt
 /// Parsing JSON numbers loses their notation. The signature is of the parsed completion, so that is written.
 fn signed_json(bytes: &[u8], completion: &Completion) -> Option<Vec<u8>> {
     let mut object: Map = json_file::read(std::str::from_utf8(bytes).ok()?).ok()?;
-    let Value::Object(said) = write(completion) else { return None };
-    object.extend(said);
+    let Value::Object(completed) = write(completion) else { return None };
+    object.extend(completed);
     let mut text = serde_json::to_string_pretty(&object).ok()?;
     text.push('\n');
     Some(text.into_bytes())
@@ -308,10 +308,10 @@ fn signed_yaml(bytes: &[u8], facts: [(&str, String); 3]) -> Option<Vec<u8>> {
 
 fn signed_markdown(bytes: &[u8], facts: [(&str, String); 3]) -> Option<Vec<u8>> {
     let front = frontmatter::parse(bytes).ok()?;
-    let said = |key: &str| front.root().get(key).and_then(|node| node.as_str());
+    let written = |key: &str| front.root().get(key).and_then(|node| node.as_str());
     let edits: Vec<Edit> = facts
         .into_iter()
-        .filter(|(key, value)| said(key) != Some(value))
+        .filter(|(key, value)| written(key) != Some(value))
         .map(|(key, value)| Edit::set(key, value))
         .collect();
     Some(splice(&front, &edits, front.rest()).ok()?.text().as_bytes().to_vec())
@@ -421,10 +421,10 @@ mod tests {
     fn everything_wrong_is_said_at_once() {
         let faults =
             read_as("agent: a b\noutcom: complete\nsummary: [x]\n", Syntax::Yaml).unwrap_err();
-        let said: Vec<(&str, Option<&str>)> =
+        let found: Vec<(&str, Option<&str>)> =
             faults.iter().map(|f| (f.code, f.help.as_deref())).collect();
-        assert_eq!(said.len(), 4, "{said:?}");
-        assert!(said.contains(&("unknown_field", Some("did you mean `outcome`?"))), "{said:?}");
+        assert_eq!(found.len(), 4, "{found:?}");
+        assert!(found.contains(&("unknown_field", Some("did you mean `outcome`?"))), "{found:?}");
         assert!(read_as("{", Syntax::Json).is_err());
         assert_eq!(
             parse(b"\xff", Syntax::Yaml, &"x".parse().unwrap()).unwrap_err()[0].code,

@@ -32,11 +32,11 @@ impl Schema {
     /// Returns the self-contained schema, draft 2020-12.
     pub fn document(self) -> Value {
         let mut document = parsed(self.source());
-        let own = document.get_mut("$defs").and_then(Value::as_object_mut);
-        if let (Self::Project, Some(own)) = (self, own) {
+        let defs = document.get_mut("$defs").and_then(Value::as_object_mut);
+        if let (Self::Project, Some(defs)) = (self, defs) {
             // A project contains workflows: both share one definition.
             let mut workflow = parsed(Self::Workflow.source());
-            own.extend(workflow["$defs"].as_object_mut().map(std::mem::take).unwrap_or_default());
+            defs.extend(workflow["$defs"].as_object_mut().map(std::mem::take).unwrap_or_default());
         }
         document
     }

@@ -61,8 +61,8 @@ fn push_text(out: &mut String, text: &str, column: usize) {
 fn push_items(out: &mut String, items: &[Value], column: usize) {
     let texts: Vec<String> = items.iter().map(|item| item_text(item, column)).collect();
     // If a gate is longer, blank lines separate all of them.
-    let apart = column <= 2 && texts.iter().any(|text| text.matches('\n').count() > PARAGRAPH);
-    out.push_str(&texts.join(if apart { "\n" } else { "" }));
+    let is_spaced = column <= 2 && texts.iter().any(|text| text.matches('\n').count() > PARAGRAPH);
+    out.push_str(&texts.join(if is_spaced { "\n" } else { "" }));
 }
 
 fn item_text(item: &Value, column: usize) -> String {

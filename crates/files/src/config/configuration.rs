@@ -167,7 +167,7 @@ impl Configuration {
             | ConfigPlace::Gate { workflow, .. }
             | ConfigPlace::Route { workflow, .. }
             | ConfigPlace::Branch { workflow, .. } => {
-                let (_, site) = self.definitions.iter().find(|(own, _)| own == workflow)?;
+                let (_, site) = self.definitions.iter().find(|(name, _)| name == workflow)?;
                 (self.files.get(site.file)?, site.steps.clone())
             }
             _ => (self.files.iter().find(|file| file.name == default_file(at))?, Vec::new()),
@@ -341,9 +341,9 @@ impl Loading {
             return Ok(name.clone());
         }
         let name = |(_, definition): &(usize, Definition)| definition.workflow.name.clone();
-        let own = self.workflows.iter().find(|(_, definition)| definition.is_own);
-        match (own, self.workflows.as_slice()) {
-            (Some(own), _) => Ok(name(own)),
+        let found = self.workflows.iter().find(|(_, definition)| definition.is_own);
+        match (found, self.workflows.as_slice()) {
+            (Some(found), _) => Ok(name(found)),
             (None, []) => Ok(default_name()),
             (None, [only]) => Ok(name(only)),
             (None, several) => {

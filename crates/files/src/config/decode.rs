@@ -182,11 +182,11 @@ impl<'n, 's> FieldReader<'n, 's> {
         let node = self.take(key)?;
         let count = text_of(node).and_then(|text| text.parse().ok());
         if count.is_none() {
-            let said = text_of(node).map_or_else(
+            let given = text_of(node).map_or_else(
                 || node.noun().to_owned(),
                 |text| format!("`{}`", text.escape_debug()),
             );
-            let message = format!("`{key}` is a whole number from 0 on, and this is {said}");
+            let message = format!("`{key}` is a whole number from 0 on, and this is {given}");
             self.faults.invalid(node, message, format!("write it as in `{key}: 2`"));
         }
         count
@@ -294,8 +294,8 @@ fn parse_text<T: FromStr<Err: Display>>(
         // The standard library reports these errors for a text that is not a number, or not in range.
         let is_number = ["invalid digit", "cannot parse integer", "number too"];
         let (message, help) = if is_number.iter().any(|raw| error.starts_with(raw)) {
-            let said = text.escape_debug();
-            (format!("this is a whole number from 0 on, not `{said}`"), "write it as in `2`".into())
+            let got = text.escape_debug();
+            (format!("this is a whole number from 0 on, not `{got}`"), "write it as in `2`".into())
         } else {
             advice(&error)
         };

@@ -95,15 +95,15 @@ fn timezone(node: &Node<'_>, faults: &Faults) -> Option<TimeZone> {
 
 fn read_workflows(fields: &FieldReader<'_, '_>) -> Vec<Definition> {
     let faults = fields.faults;
-    let (own, several) = (fields.take("workflow"), fields.take("workflows"));
+    let (single, several) = (fields.take("workflow"), fields.take("workflows"));
     // An empty `workflow` or `workflows` must not fall back to the workflow without gates.
-    for (key, node) in [("workflow", own), ("workflows", several)] {
+    for (key, node) in [("workflow", single), ("workflows", several)] {
         if node.is_none() && fields.has(key) {
             let help = "add `gates` to it, or remove the line";
             fields.fault(key, "empty_workflow", format!("`{key}` says nothing"), help);
         }
     }
-    if own.is_some() && several.is_some() {
+    if single.is_some() && several.is_some() {
         let message = "`workflow` and `workflows` exclude each other";
         faults.push(
             Fault::new("conflicting_fields", fields.key_span("workflows"), message)
@@ -112,7 +112,7 @@ fn read_workflows(fields: &FieldReader<'_, '_>) -> Vec<Definition> {
         );
     }
     let mut found = Vec::new();
-    if let Some(node) = own {
+    if let Some(node) = single {
         let span = workflow_file::name_span(node).unwrap_or_else(|| fields.key_span("workflow"));
         let steps = vec![Step::Key("workflow".into())];
         let workflow = workflow_file::read(node, Some(default_name()), faults);

@@ -41,12 +41,12 @@ fn mapping(node: &Node<'_>, faults: &Faults) -> Option<Signal> {
         (fields.parsed("pass"), fields.parsed("fail"), fields.parsed("missing"));
     let words = fields.with("words", read_words).unwrap_or_default();
     let marks = ["tag", "key", "expects", "status"];
-    let said: Vec<&str> = marks.into_iter().filter(|mark| fields.has(mark)).collect();
-    if said.len() != 1 {
-        let span = said.last().map_or_else(|| node.span.clone(), |mark| fields.key_span(mark));
-        let message = match said.len() {
+    let given: Vec<&str> = marks.into_iter().filter(|mark| fields.has(mark)).collect();
+    if given.len() != 1 {
+        let span = given.last().map_or_else(|| node.span.clone(), |mark| fields.key_span(mark));
+        let message = match given.len() {
             0 => "a signal says what it looks for".to_owned(),
-            _ => format!("a signal looks for one thing, and this one for {}", listed(&said)),
+            _ => format!("a signal looks for one thing, and this one for {}", listed(&given)),
         };
         let help = "give one of `tag`, `key`, `expects` and `status: true`";
         faults.add("missing_field", &span, message, help);

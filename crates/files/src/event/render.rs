@@ -372,10 +372,10 @@ fn fields(occurrence: &Occurrence) -> Map {
         "project": occurrence.project,
         "workflow": subject.map(|subject| &subject.workflow),
     });
-    let own = serde_json::to_value(&occurrence.event).unwrap_or_default();
+    let fields = serde_json::to_value(&occurrence.event).unwrap_or_default();
     let message =
         json!({"message": is_told.then(|| notice_text(occurrence, NoticeReader::Anybody))});
-    let parts = [head, own, message].into_iter().filter_map(|part| match part {
+    let parts = [head, fields, message].into_iter().filter_map(|part| match part {
         Value::Object(fields) => Some(fields),
         _ => None,
     });

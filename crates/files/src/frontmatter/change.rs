@@ -109,7 +109,7 @@ impl Gathering<'_> {
         let Some((segment, rest)) = path.split_first() else {
             return self.arrive(node, change);
         };
-        self.own(node)?;
+        self.ensure_own(node)?;
         let (child, added) = match (&node.kind, segment) {
             (NodeKind::Mapping(entries), Segment::Key(key)) => {
                 let inside = inside(change);
@@ -187,11 +187,11 @@ impl Gathering<'_> {
             // The value is compared with the original: earlier changes inside are overwritten.
             (EditAct::Set(value), _) => *change = self.difference(node, value)?,
             (EditAct::Append(value), NodeKind::Sequence(_)) => {
-                self.own(node)?;
+                self.ensure_own(node)?;
                 inside(change).added.push((None, value.clone()));
             }
             (EditAct::Append(value), NodeKind::Null) => {
-                self.own(node)?;
+                self.ensure_own(node)?;
                 *change = Some(NodeChange::Replace(Value::Array(vec![value.clone()])));
             }
             (EditAct::Append(_), _) => {
@@ -227,13 +227,13 @@ impl Gathering<'_> {
             (NodeKind::Mapping(entries), Value::Object(map))
                 if !entries.is_empty() && !map.is_empty() =>
             {
-                self.own(node)?;
+                self.ensure_own(node)?;
                 self.mapping_difference(node, map)?
             }
             (NodeKind::Sequence(items), Value::Array(values))
                 if !items.is_empty() && !values.is_empty() =>
             {
-                self.own(node)?;
+                self.ensure_own(node)?;
                 self.list_difference(items, values)?
             }
             _ => {
@@ -294,7 +294,7 @@ impl Gathering<'_> {
     }
 
     /// Refuses a node that is an anchor or an alias.
-    fn own(&self, node: &Node<'_>) -> EditResult {
+    fn ensure_own(&self, node: &Node<'_>) -> EditResult {
         if node.sharing == Sharing::Own { Ok(()) } else { Err(self.shared(node)) }
     }
 

@@ -135,7 +135,7 @@ impl Renderer<'_> {
             let before = flow_end(node, run.start - 1);
             // A trailing comma remains; without one, the comma before is removed as well.
             match (self.comma(before), comma) {
-                (Some(before), Some(own)) => self.patches.delete(before + 1..own + 1),
+                (Some(before), Some(after)) => self.patches.delete(before + 1..after + 1),
                 _ => self.patches.delete(before..end),
             }
         } else {

@@ -93,10 +93,10 @@ impl Renderer<'_> {
         lead: Lead,
     ) -> Result<YamlText, SpliceRefusal> {
         let inline = |inline| Ok(YamlText { inline, lines: String::new() });
-        let apart = self.apart(old, column)?;
+        let is_split = self.is_split(old, column)?;
         if let Some(text) = value.as_str()
             && let Some(header) = literal_header(text)
-            && !apart
+            && !is_split
         {
             return Ok(YamlText { inline: header, lines: indented(text, column + 2) });
         }
@@ -116,14 +116,14 @@ impl Renderer<'_> {
         }
         match scalar_like(value, old, Context::Block) {
             Some(text) => inline(text),
-            None if apart => Ok(write(value, column, Lead::Key)),
+            None if is_split => Ok(write(value, column, Lead::Key)),
             None => Ok(write(value, column, lead)),
         }
     }
 
     /// Returns whether comments or blank lines are between the line of a value and the place for more of its lines. Inside a text
     /// they would become text.
-    fn apart(&self, old: &Node<'_>, column: usize) -> Result<bool, SpliceRefusal> {
+    fn is_split(&self, old: &Node<'_>, column: usize) -> Result<bool, SpliceRefusal> {
         if old.layout != NodeLayout::Block {
             return Ok(self.below(self.value_end(old), Some(column))? != self.below_value(old)?);
         }

@@ -68,7 +68,7 @@ fn schema_fields(schema: Schema, pointer: &str) -> BTreeSet<String> {
 /// A word that no decoder knows, and that is not near to a known one.
 const STRANGER: &str = "xxxxxxxxxxxxxxxx";
 
-fn said_in(file: &str, text: &str) -> BTreeSet<String> {
+fn fields_in(file: &str, text: &str) -> BTreeSet<String> {
     let found =
         load(&[Source { name: file.to_owned(), bytes: text.as_bytes().to_vec() }]).unwrap_err();
     let one = found
@@ -211,7 +211,7 @@ fn configuration_schemas_have_the_fields_that_the_decoders_have() {
             "/$defs/run/properties/retry",
         ),
     ] {
-        assert_eq!(said_in(file, &text), schema_fields(schema, pointer), "{file} {pointer}");
+        assert_eq!(fields_in(file, &text), schema_fields(schema, pointer), "{file} {pointer}");
     }
 }
 
@@ -664,7 +664,7 @@ fn the_schema_of_events_knows_each_kind_and_how_bad_it_is() {
     let document = Schema::Event.document();
     let variants = document["oneOf"].as_array().unwrap();
     let of = |pointer: &str| -> Vec<Option<&str>> {
-        variants.iter().map(|own| own.pointer(pointer).and_then(Value::as_str)).collect()
+        variants.iter().map(|variant| variant.pointer(pointer).and_then(Value::as_str)).collect()
     };
     let kinds: BTreeSet<Option<&str>> =
         EventKind::ALL.iter().map(|kind| Some(kind.as_str())).collect();

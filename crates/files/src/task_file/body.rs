@@ -107,10 +107,10 @@ fn followed(file: &Frontmatter<'_>, standing: &str, mut text: String) -> String 
     if crlf {
         text = text.replace("\r\n", "\n").replace('\n', "\r\n");
     }
-    let apart = match (standing.ends_with('\n'), crlf) {
+    let gap = match (standing.ends_with('\n'), crlf) {
         (true, _) => "",
         (false, true) => "\r\n",
         (false, false) => "\n",
     };
-    format!("{standing}{apart}{text}")
+    format!("{standing}{gap}{text}")
 }

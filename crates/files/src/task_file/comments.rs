@@ -39,14 +39,14 @@ impl TaskFile {
         if !other.head().contains('#') {
             return self.clone();
         }
-        let (own, before, new) =
+        let (ours, before, new) =
             (self.comments(), base.map(Self::comments).unwrap_or_default(), other.comments());
         let mut inserts: Vec<(Range<usize>, String)> = Vec::new();
         let crlf = self.head().contains("\r\n");
-        let lines: HashSet<&String> = own.lines.iter().collect();
+        let lines: HashSet<&String> = ours.lines.iter().collect();
         let known_lines: HashSet<&String> = before.lines.iter().collect();
         for (path, theirs) in &new.places {
-            let Some(place) = own.places.get(path) else { continue };
+            let Some(place) = ours.places.get(path) else { continue };
             let known = before.places.get(path);
             let behind = known.and_then(|known| known.behind.as_ref());
             if let (Some(comment), Some(room)) = (&theirs.behind, &place.room)
@@ -93,14 +93,14 @@ impl TaskFile {
         if !other.head().contains('#') {
             return Vec::new();
         }
-        let (own, before, new) =
+        let (ours, before, new) =
             (self.comments(), base.map(Self::comments).unwrap_or_default(), other.comments());
         let known: HashSet<(&Vec<String>, &String)> = before.behind().collect();
         let lines: HashSet<&String> = before.lines.iter().collect();
         let here: HashSet<&String> =
-            own.lines.iter().chain(own.behind().map(|(_, comment)| comment)).collect();
+            ours.lines.iter().chain(ours.behind().map(|(_, comment)| comment)).collect();
         let of_lines = new.lines.iter().filter(|line| !lines.contains(line));
-        let of_keys = new.behind().filter(|own| !known.contains(own)).map(|(_, comment)| comment);
+        let of_keys = new.behind().filter(|one| !known.contains(one)).map(|(_, comment)| comment);
         let mut missing: Vec<String> =
             of_lines.chain(of_keys).filter(|comment| !here.contains(comment)).cloned().collect();
         missing.sort();

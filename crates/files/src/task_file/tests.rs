@@ -187,11 +187,11 @@ fn texts_that_look_like_numbers_stay_as_they_are_written() {
     assert_eq!((file.task.title.as_str(), file.task.description.as_deref()), ("43", Some("2.0")));
     assert_eq!(file.task.tags, ["43", "2.0", "1.10", "true", "2024"]);
     assert_eq!(file.task.metadata["v"], 1.1);
-    let said = json!({
+    let expected = json!({
         "title": "43", "description": "2.0", "tags": ["43", "2.0", "1.10", "true", "2024"],
         "metadata": {"v": 1.1, "w": [1000.0]}, "own": 7.5,
     });
-    assert_eq!(Value::Object(file.raw()), said);
+    assert_eq!(Value::Object(file.raw()), expected);
     assert_eq!(file.keys(Scope::All), file.raw());
     // The tags are adopted unchanged, and with one item changed.
     for (tags, written) in [

@@ -300,7 +300,7 @@ fn sharing(anchor: usize) -> Sharing {
 
 /// Returns the size of a subtree: nodes, and bytes of text.
 fn weight(node: &Node<'_>) -> (usize, usize) {
-    let own = match &node.kind {
+    let size = match &node.kind {
         NodeKind::String(text) => text.len(),
         NodeKind::Number(number) => number.source().len(),
         _ => 0,
@@ -308,7 +308,7 @@ fn weight(node: &Node<'_>) -> (usize, usize) {
     let values = node.entries().iter().map(|entry| &entry.value);
     let keys: usize = node.entries().iter().map(|entry| entry.key.text.len()).sum();
     let below = node.items().iter().chain(values).map(weight);
-    below.fold((1 + node.entries().len(), own + keys), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+    below.fold((1 + node.entries().len(), size + keys), |sum, one| (sum.0 + one.0, sum.1 + one.1))
 }
 
 /// Reports every duplicate key of a mapping, with both lines.

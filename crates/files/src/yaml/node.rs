@@ -211,15 +211,15 @@ impl<'s> Node<'s> {
     pub fn says(&self, value: &Value) -> bool {
         match (&self.kind, value) {
             (NodeKind::Null, Value::Null) => true,
-            (NodeKind::Bool(own), Value::Bool(other)) => own == other,
-            (NodeKind::Number(own), Value::Number(other)) => own.number() == other,
-            (NodeKind::String(own), Value::String(other)) => own.as_ref() == other,
-            (NodeKind::Sequence(own), Value::Array(other)) => {
-                own.len() == other.len() && own.iter().zip(other).all(|(a, b)| a.says(b))
+            (NodeKind::Bool(this), Value::Bool(other)) => this == other,
+            (NodeKind::Number(this), Value::Number(other)) => this.number() == other,
+            (NodeKind::String(this), Value::String(other)) => this.as_ref() == other,
+            (NodeKind::Sequence(this), Value::Array(other)) => {
+                this.len() == other.len() && this.iter().zip(other).all(|(a, b)| a.says(b))
             }
-            (NodeKind::Mapping(own), Value::Object(other)) => {
-                own.len() == other.len()
-                    && own.iter().all(|entry| {
+            (NodeKind::Mapping(this), Value::Object(other)) => {
+                this.len() == other.len()
+                    && this.iter().all(|entry| {
                         other
                             .get(entry.key.text.as_ref())
                             .is_some_and(|value| entry.value.says(value))
@@ -233,20 +233,20 @@ impl<'s> Node<'s> {
     pub fn agrees(&self, other: &Node<'_>) -> bool {
         match (&self.kind, &other.kind) {
             (NodeKind::Null, NodeKind::Null) => true,
-            (NodeKind::Bool(own), NodeKind::Bool(other)) => own == other,
-            (NodeKind::Number(own), NodeKind::Number(other)) => own.number() == other.number(),
-            (NodeKind::String(own), NodeKind::String(other)) => own == other,
-            (NodeKind::Sequence(own), NodeKind::Sequence(other)) => {
-                own.len() == other.len() && own.iter().zip(other).all(|(a, b)| a.agrees(b))
+            (NodeKind::Bool(this), NodeKind::Bool(other)) => this == other,
+            (NodeKind::Number(this), NodeKind::Number(other)) => this.number() == other.number(),
+            (NodeKind::String(this), NodeKind::String(other)) => this == other,
+            (NodeKind::Sequence(this), NodeKind::Sequence(other)) => {
+                this.len() == other.len() && this.iter().zip(other).all(|(a, b)| a.agrees(b))
             }
-            (NodeKind::Mapping(own), NodeKind::Mapping(others)) => {
+            (NodeKind::Mapping(this), NodeKind::Mapping(others)) => {
                 // Usually both have their keys in one order.
                 let found = |index: usize, key: &str| match others.get(index) {
                     Some(there) if there.key.text == key => Some(&there.value),
                     _ => other.get(key),
                 };
-                own.len() == others.len()
-                    && own.iter().enumerate().all(|(index, MappingEntry { key, value })| {
+                this.len() == others.len()
+                    && this.iter().enumerate().all(|(index, MappingEntry { key, value })| {
                         found(index, &key.text).is_some_and(|other| value.agrees(other))
                     })
             }

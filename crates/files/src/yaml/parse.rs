@@ -105,8 +105,8 @@ fn syntax(
                 .help("a bracket or brace may be left open above")
         }
         kind => {
-            let said = format!("not valid YAML: {}", in_plain_words(kind));
-            let fault = Fault::new("yaml_syntax", span, said);
+            let message = format!("not valid YAML: {}", in_plain_words(kind));
+            let fault = Fault::new("yaml_syntax", span, message);
             match kind {
                 ErrorKind::UnclosedFlowCollection { open: '[' } => fault.help("close it with `]`"),
                 ErrorKind::UnclosedFlowCollection { .. } => fault.help("close it with `}`"),
@@ -121,9 +121,9 @@ fn syntax(
 }
 
 fn in_plain_words(kind: &ErrorKind) -> String {
-    let said = kind.to_string().replace("simple key expected", "did not find expected");
-    let missing = said.rsplit_once("did not find expected ").map(|(_, missing)| missing);
-    missing.map_or(said.clone(), |missing| format!("{missing} is missing here"))
+    let words = kind.to_string().replace("simple key expected", "did not find expected");
+    let missing = words.rsplit_once("did not find expected ").map(|(_, missing)| missing);
+    missing.map_or(words.clone(), |missing| format!("{missing} is missing here"))
 }
 
 fn is_tab(kind: &ErrorKind) -> bool {
@@ -157,8 +157,8 @@ fn opening_quote(text: &str, understood: usize, end: usize) -> Option<usize> {
     let mut at = understood;
     for line in text.get(understood..end)?.split_inclusive('\n') {
         let comment = if line.trim_start().starts_with('#') { Some(0) } else { line.find(" #") };
-        let said = &line[..comment.unwrap_or(line.len())];
-        if let Some(quote) = said.find(['\'', '"']) {
+        let content = &line[..comment.unwrap_or(line.len())];
+        if let Some(quote) = content.find(['\'', '"']) {
             return Some(at + quote);
         }
         at += line.len();

@@ -309,8 +309,8 @@ fn nodes_agree_on_what_they_say_however_it_is_written() {
         "f: 1",
     ] {
         let mut changed = block.to_value();
-        let Value::Object(own) = read(other).to_value() else { panic!("a mapping") };
-        changed.as_object_mut().unwrap().extend(own);
+        let Value::Object(map) = read(other).to_value() else { panic!("a mapping") };
+        changed.as_object_mut().unwrap().extend(map);
         let text = changed.to_string();
         assert!(!block.agrees(&read(&text)) && !read(&text).agrees(&block), "{other}");
     }

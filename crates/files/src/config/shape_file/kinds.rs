@@ -37,10 +37,10 @@ pub(crate) fn kinds(
     faults: &Faults,
 ) -> Vec<ShapeKind> {
     let words = kind_words(fields, faults);
-    let mut said: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+    let mut named: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
     for (keyword, kind) in OF_A_KIND.iter().filter(|(keyword, _)| fields.has(keyword)) {
         let fits = |word: &&str| *word == *kind || (*kind == "number" && *word == "integer");
-        if said.iter().any(fits) {
+        if named.iter().any(fits) {
             continue;
         }
         if fields.has("type") {
@@ -53,7 +53,7 @@ pub(crate) fn kinds(
                 fields.fault(keyword, "dead_keyword", message, help);
             }
         } else {
-            said.push(kind);
+            named.push(kind);
         }
     }
     let object = read_object(node, fields, depth, faults);
@@ -72,7 +72,7 @@ pub(crate) fn kinds(
         "boolean" => ShapeKind::Bool,
         _ => ShapeKind::Null,
     };
-    said.into_iter().map(kind).collect()
+    named.into_iter().map(kind).collect()
 }
 
 /// Returns the words of `type`, each once, with their places; empty if it is absent.

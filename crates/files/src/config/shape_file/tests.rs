@@ -71,16 +71,16 @@ fn one_of_is_one_variant_for_each_way_out() {
     ) else {
         panic!()
     };
-    let said: Vec<_> = variants
+    let ways: Vec<_> = variants
         .iter()
         .map(|Variant { status, shape }| (status.as_str(), shape.fields().unwrap()))
         .collect();
     assert_eq!(
-        said.iter().map(|(status, _)| *status).collect::<Vec<_>>(),
+        ways.iter().map(|(status, _)| *status).collect::<Vec<_>>(),
         ["approved", "rejected"]
     );
-    assert_eq!(said[0].1.required, ["branch"]);
-    assert_eq!(said[1].1.properties.len(), 1);
+    assert_eq!(ways[0].1.required, ["branch"]);
+    assert_eq!(ways[1].1.properties.len(), 1);
     let outputs = Outputs::Variants(variants);
     assert_eq!(outputs.names(), ["branch", "comments"]);
     assert!(outputs.shape("Rejected").is_some() && outputs.shape("other").is_none());

@@ -143,7 +143,7 @@ fn a_transition_is_a_few_lines() {
 fn a_long_life_leaves_every_foreign_line() {
     let engine = ["status:", "gate:", "    agent:"];
     let foreign = |file: &str| -> Vec<String> {
-        let lines = file.lines().filter(|line| !engine.iter().any(|own| line.starts_with(own)));
+        let lines = file.lines().filter(|line| !engine.iter().any(|key| line.starts_with(key)));
         lines.map(str::to_owned).collect()
     };
     let mut random = crate::frontmatter::tests::generate::Random(7);

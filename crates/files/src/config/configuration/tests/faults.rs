@@ -164,8 +164,8 @@ fn everything_wrong_with_a_project_is_said_at_once() {
 #[test]
 fn two_files_can_be_wrong_at_once() {
     let found = bad(&[("org.yaml", WRONG_ORG), ("project.yaml", WRONG_PROJECT)]);
-    let own = bad(&[("project.yaml", WRONG_PROJECT)]) + "\n";
-    assert_snapshot!(found.strip_prefix(&own).unwrap(), @"
+    let project = bad(&[("project.yaml", WRONG_PROJECT)]) + "\n";
+    assert_snapshot!(found.strip_prefix(&project).unwrap(), @"
     error[wrong_kind]: a role is a mapping of fields, and this is a list
      --> org.yaml:2:13
       |
