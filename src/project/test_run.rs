@@ -86,7 +86,7 @@ fn base_url(given: Option<&str>) -> Result<String, ProjectError> {
         });
     };
     let is_server = |uri: &Uri| {
-        let is_plain = !uri.authority().is_some_and(|own| own.as_str().contains('@'));
+        let is_plain = !uri.authority().is_some_and(|host| host.as_str().contains('@'));
         matches!(uri.scheme_str(), Some("http" | "https")) && is_plain && uri.query().is_none()
     };
     if text.parse::<Uri>().is_ok_and(|uri| is_server(&uri)) {

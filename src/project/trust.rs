@@ -170,7 +170,7 @@ impl RulePrograms {
             programs.push(RuleProgram { files: named_files(program, folder)?, ..program.clone() });
         }
         let mut recorded = self.read_record()?;
-        recorded.retain(|own| (own.kind == ProgramKind::Test) == self.task.is_some());
+        recorded.retain(|program| (program.kind == ProgramKind::Test) == self.task.is_some());
         let task = self.task.clone();
         let mut state = TrustState { programs, recorded, task, by_variable: false };
         state.by_variable = env::var(VARIABLE).is_ok_and(|given| state.is_named_by(&given));
@@ -210,9 +210,9 @@ impl RulePrograms {
     /// Records that the user trusts these programs, and no others of the rules, or of the task's tests.
     pub(crate) fn record(&self, mut programs: Vec<RuleProgram>) -> Result<(), ProjectError> {
         let place = self.task.as_ref().map(|task| format!("the tests of {task}"));
-        let is_other = |own: &RuleProgram| match &place {
-            Some(place) => own.place != *place,
-            None => own.kind == ProgramKind::Test,
+        let is_other = |program: &RuleProgram| match &place {
+            Some(place) => program.place != *place,
+            None => program.kind == ProgramKind::Test,
         };
         programs.extend(self.read_record()?.into_iter().filter(is_other));
         self.write_record(programs)
@@ -242,7 +242,7 @@ impl RulePrograms {
 impl TrustState {
     /// Returns the programs that do not run.
     pub(crate) fn untrusted(&self) -> Vec<&RuleProgram> {
-        let is_new = |program: &&RuleProgram| !self.recorded.iter().any(|own| own.is_like(program));
+        let is_new = |program: &&RuleProgram| !self.recorded.iter().any(|one| one.is_like(program));
         self.programs.iter().filter(|_| !self.by_variable).filter(is_new).collect()
     }
 
@@ -250,9 +250,9 @@ impl TrustState {
     pub(crate) fn trusted_before(&self, program: &RuleProgram) -> Option<&RuleProgram> {
         // A task has many tests, and they have no names.
         let is_same =
-            |own: &RuleProgram| own.kind != ProgramKind::Test || own.command == program.command;
-        let here = |own: &&RuleProgram| own.kind == program.kind && own.place == program.place;
-        self.recorded.iter().filter(here).find(|own| is_same(own))
+            |one: &RuleProgram| one.kind != ProgramKind::Test || one.command == program.command;
+        let here = |one: &&RuleProgram| one.kind == program.kind && one.place == program.place;
+        self.recorded.iter().filter(here).find(|known| is_same(known))
     }
 
     /// Returns the common hash of all programs.
@@ -327,7 +327,7 @@ fn named_files(
         }
         let matching = |is_named: &dyn Fn(&str) -> bool| -> Vec<&(String, ObjectId)> {
             let of = |path: &str| {
-                is_named(path) || repository.own_path(path).is_some_and(|own| is_named(&own))
+                is_named(path) || repository.own_path(path).is_some_and(|inner| is_named(&inner))
             };
             tracked.iter().filter(|(path, _)| of(path)).collect()
         };

@@ -406,15 +406,15 @@ pub(crate) fn process_in_parallel<T: Send>(
         for _ in 0..cores {
             let (sender, opener, next, shares, of) = (sender.clone(), &opener, &next, &shares, &of);
             scope.spawn(move || {
-                let own = match opener.open() {
-                    Ok(own) => own,
+                let opened = match opener.open() {
+                    Ok(opened) => opened,
                     Err(error) => return drop(sender.send((0, Err(error)))),
                 };
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     let Some(share) = shares.get(number) else { return };
                     // The receiver is gone after a failure or a break.
-                    if sender.send((number, of(&own, share))).is_err() {
+                    if sender.send((number, of(&opened, share))).is_err() {
                         return;
                     }
                 }

@@ -88,8 +88,8 @@ pub(crate) fn agent_of_token(
 ) -> Result<Option<AgentId>, ProjectError> {
     workspace.check_own_folder()?;
     let hash = Digest::of(token.as_bytes());
-    let own = token_records(&workspace.paths)?.into_iter().find(|(_, record)| record.hash == hash);
-    Ok(own.map(|(agent, _)| agent).filter(|agent| !agent.is_human()))
+    let held = token_records(&workspace.paths)?.into_iter().find(|(_, one)| one.hash == hash);
+    Ok(held.map(|(agent, _)| agent).filter(|agent| !agent.is_human()))
 }
 
 #[cfg(test)]
