@@ -118,7 +118,7 @@ impl CliError {
         if matches!(command.split(' ').nth(1), Some("reject" | "block")) {
             let blockers = example["blockers"].as_array().into_iter().flatten();
             return Some(
-                blockers.fold(format!("  {command}"), |text, own| format!("{text} -m {own}")),
+                blockers.fold(format!("  {command}"), |text, one| format!("{text} -m {one}")),
             );
         }
         let mut text = format!("  {command} --outcome {}", example["outcome"].as_str()?);

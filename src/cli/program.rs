@@ -213,7 +213,7 @@ fn name_agent_variable(mut error: clap::Error) -> clap::Error {
         let word = word.to_string_lossy();
         word == value || word.ends_with(&format!("={value}"))
     });
-    if is_agent && !is_typed && std::env::var(AGENT).is_ok_and(|own| own == value) {
+    if is_agent && !is_typed && std::env::var(AGENT).is_ok_and(|known| known == value) {
         let name = ContextValue::String(format!("the variable {AGENT}"));
         error.insert(ContextKind::InvalidArg, name);
     }
@@ -262,7 +262,7 @@ fn point_to_command(mut error: clap::Error) -> clap::Error {
     };
     let is_of_tasks = ["aof [", "aof task ["].iter().any(|top| usage.contains(top));
     let other = OTHER_WORDS.iter().filter(|_| is_of_tasks);
-    let other = other.copied().find(|(words, _)| words.split(' ').any(|own| own == word));
+    let other = other.copied().find(|(words, _)| words.split(' ').any(|known| known == word));
     let is_log = error.kind() == ErrorKind::MissingRequiredArgument && usage.contains("history ");
     let tip = match other {
         Some((_, tip)) => tip,

@@ -26,7 +26,7 @@ use crate::project::open::CheckoutWait;
 use crate::project::workspace::{ProgressMessage, Tell, Workspace, warn_in_log};
 use crate::project::workspace::{acting_agent, known_as};
 use crate::rules::Warning;
-use crate::tasks::inbox::settle_counted;
+use crate::tasks::inbox::remove_counted;
 
 /// One run of the command line.
 pub(crate) struct Session {
@@ -161,7 +161,7 @@ impl Session {
             Ok(_) => error.into(),
             Err(cause) => CliError::directory(&folder, &cause),
         })?;
-        settle_counted(&workspace);
+        remove_counted(&workspace);
         let is_person_seen = Self::sees_person(&workspace);
         Ok(workspace.with_person_seen(is_person_seen))
     }
@@ -171,7 +171,7 @@ impl Session {
             Workspace::open(&self.directory, format!("aof {command}"), now, self.wait, tell)
                 .map_err(|error| self.open_error(error))?;
         self.git_commands.get_or_init(|| workspace.git_commands.clone());
-        settle_counted(&workspace);
+        remove_counted(&workspace);
         Ok(workspace)
     }
 

@@ -122,7 +122,7 @@ pub(crate) fn show_report(
         if let Value::Object(map) = &mut fields {
             // In the event stream, the key is `taskId`.
             let key = |key: String| if key == "task" { "taskId".to_owned() } else { key };
-            *map = std::mem::take(map).into_iter().map(|(own, value)| (key(own), value)).collect();
+            *map = std::mem::take(map).into_iter().map(|(id, value)| (key(id), value)).collect();
         }
         let message = one_line(&adapter::strip_str(&text).to_string());
         let head = json!({"timestamp": time, "level": level.as_str(), "message": message});
@@ -367,9 +367,9 @@ fn shown(session: &Session, report: &WatchReport, retries: bool) -> ShownReport 
             assignment_value(given),
             format!("{}  given to {}", cyan(&given.ticket), given.agent),
         ),
-        WatchReport::DependencyChanged(own) => {
-            let text = format!("{}  {}", cyan(&own.task), inert(&dependency_text(own)));
-            info(dependency_value(own), text)
+        WatchReport::DependencyChanged(change) => {
+            let text = format!("{}  {}", cyan(&change.task), inert(&dependency_text(change)));
+            info(dependency_value(change), text)
         }
         WatchReport::TaskFailed { task, error } => {
             let needs = yellow("needs attention:");

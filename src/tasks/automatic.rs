@@ -26,7 +26,7 @@ use crate::tasks::apply::{BATCH_SIZE, NextStep, apply_in_batches, apply_together
 use crate::tasks::headers::listing::{ListScope, Unreadable, open_in_archive, read_all};
 use crate::tasks::headers::summary::{TaskSummary, gate_of};
 use crate::tasks::plan::{
-    Changed, Choice, DryRun, first_due_step, held_by_outsiders, relocation, step_owed_to_rules,
+    Changed, Choice, DryRun, first_due_step, held_by_outsiders, relocation, step_due_by_rules,
 };
 use crate::tasks::recovery::recover::recover_if_pending;
 use crate::tasks::state::task_state::{Pending, TaskState};
@@ -232,18 +232,18 @@ pub(crate) fn follow_rules(
 ) -> Result<RuleChanges, ProjectError> {
     workspace.restart_wait(wait);
     recover_if_pending(workspace)?;
-    let (due, unreadable) = owed_tasks(workspace)?;
+    let (due, unreadable) = due_tasks(workspace)?;
     let mut done = RuleChanges { unreadable, ..RuleChanges::default() };
-    apply_to_each(workspace, wait, &due, dry_run, &owed_step, &mut done, pause)?;
+    apply_to_each(workspace, wait, &due, dry_run, &due_step, &mut done, pause)?;
     Ok(done)
 }
 
 /// Changes these tasks within the deadline of a command. Ignores the errors of single tasks.
 pub(crate) fn follow_rules_now(workspace: &Workspace) -> Result<(), ProjectError> {
     recover_if_pending(workspace)?;
-    let (due, _) = owed_tasks(workspace)?;
+    let (due, _) = due_tasks(workspace)?;
     let mut decide =
-        |workspace: &Workspace, _: usize, state: &mut TaskState| owed_step(workspace, state);
+        |workspace: &Workspace, _: usize, state: &mut TaskState| due_step(workspace, state);
     for batch in due.iter().collect::<Vec<_>>().chunks(BATCH_SIZE) {
         apply_together(workspace, batch, DryRun::No, &mut decide, &mut |_, _| {})?;
     }
@@ -273,7 +273,7 @@ pub(crate) fn apply_to_each(
 }
 
 /// Returns the tasks that the rules in force require to be changed.
-fn owed_tasks(workspace: &Workspace) -> Result<(Vec<TaskId>, Vec<Unreadable>), ProjectError> {
+fn due_tasks(workspace: &Workspace) -> Result<(Vec<TaskId>, Vec<Unreadable>), ProjectError> {
     let in_force = in_force(workspace, &workspace.head()?)?;
     let mut listing = read_all(workspace, &in_force, ListScope::Active);
     listing.tasks.sort_by(|(a, _), (b, _)| a.id.cmp(&b.id));
@@ -284,12 +284,12 @@ fn owed_tasks(workspace: &Workspace) -> Result<(Vec<TaskId>, Vec<Unreadable>), P
     Ok((due.map(|(task, _)| task.id.clone()).collect(), listing.unreadable))
 }
 
-fn owed_step(workspace: &Workspace, state: &mut TaskState) -> Result<NextStep, ProjectError> {
+fn due_step(workspace: &Workspace, state: &mut TaskState) -> Result<NextStep, ProjectError> {
     if state.file.origin == Origin::HandMade {
         return Ok(NextStep::Nothing);
     }
     state.ensure_unfrozen()?;
-    Ok(step_owed_to_rules(workspace, state)?.map_or(NextStep::Nothing, NextStep::Do))
+    Ok(step_due_by_rules(workspace, state)?.map_or(NextStep::Nothing, NextStep::Do))
 }
 
 /// The time limits that ended.
@@ -368,7 +368,7 @@ pub(crate) fn end_expired_limits(
 fn is_limited(workflow: &Workflow) -> bool {
     let limited = |duty: &Duty| TimeLimits::of(workflow, duty) != TimeLimits::default();
     let branches = |gate: &Gate| {
-        gate.fork().is_some_and(|fork| fork.branches.iter().any(|own| limited(own.duty())))
+        gate.fork().is_some_and(|fork| fork.branches.iter().any(|branch| limited(branch.duty())))
     };
     workflow.gates.iter().any(|gate| gate.duty().is_some_and(limited) || branches(gate))
 }
@@ -381,7 +381,7 @@ fn limits_of(rules: &Rules, task: &TaskSummary) -> Vec<TimeLimit> {
     let mut all = Vec::new();
     for clock in &task.clocks {
         let branch_duty =
-            |id| Some(gate.fork()?.branches.iter().find(|own| own.id() == id)?.duty());
+            |id| Some(gate.fork()?.branches.iter().find(|branch| branch.id() == id)?.duty());
         let duty = clock.branch.as_ref().map_or_else(|| gate.duty(), branch_duty);
         for (at, limit) in
             duty.iter().flat_map(|duty| TimeLimits::of(workflow, duty).of_stay(clock.stay()))

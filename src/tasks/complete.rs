@@ -43,7 +43,7 @@ pub fn add_text(completion: &mut Completion, text: String) {
     completion.content.fields = front_of(&text).map(Box::new);
     completion.content.body = Some(text);
     if let Some((key, status)) =
-        completion.content.fields.as_mut().and_then(|own| own.fields.shift_remove_entry(STATUS))
+        completion.content.fields.as_mut().and_then(|head| head.fields.shift_remove_entry(STATUS))
     {
         completion.content.outputs.entry(key).or_insert(status);
     }

@@ -288,11 +288,11 @@ pub(crate) fn find_lost_visit(
 }
 
 /// The most taken files that a command looks at.
-const MOST_SETTLED: usize = 100;
+const MOST_REMOVED: usize = 100;
 
 /// Removes taken files whose completions count already: a watcher was killed before it removed them. A running watcher removes them
 /// itself. Any failure leaves the file to the next command.
-pub(crate) fn settle_counted(workspace: &Workspace) {
+pub(crate) fn remove_counted(workspace: &Workspace) {
     let inbox = Inbox::of(&workspace.paths);
     let taken = inbox.taken().unwrap_or_default();
     if taken.is_empty() || workspace.check_own_folder().is_err() || is_watched(&workspace.paths) {
@@ -300,7 +300,7 @@ pub(crate) fn settle_counted(workspace: &Workspace) {
     }
     let Ok(head) = workspace.repository.head_for_reading() else { return };
     let (Ok(in_force), Some(commit)) = (in_force(workspace, &head), head.commit) else { return };
-    for file in taken.iter().take(MOST_SETTLED) {
+    for file in taken.iter().take(MOST_REMOVED) {
         let (Some(id), Ok(Some(open))) = (&file.id, inbox.open(file)) else { continue };
         let Ok(completion) = parse_inbox_file(file, &open.bytes, id) else { continue };
         let task = committed_task(workspace, &in_force, commit, &completion.ticket.task);

@@ -206,13 +206,13 @@ pub(crate) fn first_due_step(
 ) -> Result<Option<Choice>, ProjectError> {
     match state.file.origin {
         Origin::HandMade => adoption_choice(workspace, state).map(Some),
-        Origin::Adopted => step_owed_to_rules(workspace, state),
+        Origin::Adopted => step_due_by_rules(workspace, state),
     }
 }
 
 /// Returns the step that the rules in force require: they changed since the task reached its gate, or `git reset` reverted the decision
 /// of an automatic gate.
-pub(crate) fn step_owed_to_rules(
+pub(crate) fn step_due_by_rules(
     workspace: &Workspace,
     state: &TaskState,
 ) -> Result<Option<Choice>, ProjectError> {

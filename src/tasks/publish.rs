@@ -154,12 +154,12 @@ pub(crate) fn drafts(
     let user = if by_user { repository.author_identity()? } else { committer.clone() };
     let now = workspace.now();
     let drafts = writes.iter().flat_map(|write| write.drafts(&user, &committer, now));
-    let own = if workspace.agents_commit { repository.author_identity().ok() } else { None };
-    Ok(match own {
+    let author = if workspace.agents_commit { repository.author_identity().ok() } else { None };
+    Ok(match author {
         // The agent's own changes. Git's user commits the changes that a person, or the rules, made meanwhile.
-        Some(own) => drafts
+        Some(author) => drafts
             .map(|draft| {
-                if draft.author == own {
+                if draft.author == author {
                     draft
                 } else {
                     CommitDraft { committer: draft.author.clone(), ..draft }

@@ -97,7 +97,7 @@ impl Write {
     /// Returns whether git's user is the author of one of its commits.
     pub(crate) fn is_by_user(&self) -> bool {
         self.edited_companions().next().is_some()
-            || self.versions.iter().any(|own| own.author.is_none())
+            || self.versions.iter().any(|version| version.author.is_none())
     }
 
     /// Returns its journal record.
@@ -163,10 +163,10 @@ impl Write {
         for (index, version) in self.versions.iter().enumerate() {
             let path = if index == last { &self.to } else { current_path };
             let is_program = self.is_program;
-            let own = FileChange { is_program, ..FileChange::plain(path, version.bytes.clone()) };
+            let file = FileChange { is_program, ..FileChange::plain(path, version.bytes.clone()) };
             let removed =
                 committed_path.filter(|old| old != path).map(|old| FileChange::deleted(&old));
-            let changes = std::iter::once(own).chain(removed).collect();
+            let changes = std::iter::once(file).chain(removed).collect();
             let author = version.author.as_ref().unwrap_or(user);
             drafts.push(draft(changes, &version.message, author, version.authored));
             committed_path = Some(path.clone());
@@ -180,8 +180,8 @@ impl Write {
             let plain_files = self.plain_files.iter();
             last.changes
                 .extend(plain_files.map(|file| FileChange::plain(&file.path, file.bytes.clone())));
-            let own = self.from.iter().filter(|_| self.head_path.is_none());
-            last.worktree_versions = own
+            let moved = self.from.iter().filter(|_| self.head_path.is_none());
+            last.worktree_versions = moved
                 .map(|(path, bytes)| (path, bytes))
                 .chain(self.companions.iter().map(|file| (&file.from, &file.bytes)))
                 .map(|(path, bytes)| FileChange::plain(path, bytes.clone()))
@@ -202,8 +202,9 @@ const MOST_STAGED: usize = 32;
 pub(crate) fn ensure_destinations_free(paths: &Paths, writes: &[Write]) -> Result<(), StoreError> {
     for write in writes {
         let moves = write.from.as_ref().is_some_and(|(path, _)| *path != write.to);
-        let own = moves.then_some(&write.to);
-        for path in own.into_iter().chain(write.companions.iter().map(|companion| &companion.to)) {
+        let moved = moves.then_some(&write.to);
+        for path in moved.into_iter().chain(write.companions.iter().map(|companion| &companion.to))
+        {
             let folder = Folder::open_existing(paths.root(), path.folder())?;
             if let Some(folder) = folder
                 && folder.kind(path.name())?.is_some()
@@ -295,8 +296,8 @@ impl PlacedFiles {
     /// Restores the files as they were before. Files that were changed meanwhile stay, and so do files that blocked the write.
     pub(crate) fn put_back(&self, lock: &WriterLock, writes: &[Write]) -> Result<(), StoreError> {
         for write in writes {
-            let own = write.from.as_ref().filter(|(path, _)| *path == write.to);
-            let before = own.map(|(_, before)| before.as_slice());
+            let replaced = write.from.as_ref().filter(|(path, _)| *path == write.to);
+            let before = replaced.map(|(_, before)| before.as_slice());
             self.put_one_back(lock, &write.to, write.bytes(), before)?;
             for companion in &write.companions {
                 self.put_one_back(lock, &companion.to, &companion.bytes, None)?;

@@ -40,14 +40,14 @@ pub(crate) fn show(
     result: &RunSummary,
 ) -> CliResult {
     let mut value = json!({"visits": result.visits});
-    let (mut subject, mut last, mut wishes) = (String::new(), String::new(), String::new());
+    let (mut subject, mut last, mut requests) = (String::new(), String::new(), String::new());
     if let RunTarget::Task(id) = target {
         let (view, in_force) = show_task(workspace, id)?;
         let task = &view.file.task;
         subject = format!("{}: ", cyan(id));
         if let Some(visit) = task.history.last() {
             last = one_line(&visit.summary);
-            wishes = visit.rejection_notes.clone().unwrap_or_else(|| visit.blockers.join("\n"));
+            requests = visit.rejection_notes.clone().unwrap_or_else(|| visit.blockers.join("\n"));
         }
         value["context"] = Value::Object(task.context.clone());
         value["task"] = task_value(&in_force.rules, &view.file, &view.path);
@@ -68,7 +68,7 @@ pub(crate) fn show(
         session.output.line(format!("{subject}{text}"));
         // No one works on a failed task, so no one else gets the wishes of its last gate.
         if matches!(result.end, RunOutcome::Finished(Status::Failed)) {
-            let lines = wishes.lines().map(|line| format!("  {}", inert(line)));
+            let lines = requests.lines().map(|line| format!("  {}", inert(line)));
             lines.for_each(|line| session.output.line(line));
         }
     }

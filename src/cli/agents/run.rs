@@ -352,7 +352,7 @@ fn runner_text(checkup: &Checkup) -> String {
         lines.push(format!("    `{name}` is not set: set it where `aof run` is started"));
     }
     match &checkup.answer {
-        Some(Ok(said)) => lines.push(format!("    it answers: {}", one_line(said))),
+        Some(Ok(answer)) => lines.push(format!("    it answers: {}", one_line(answer))),
         Some(Err(why)) => lines.push(format!("    {}", one_line(why))),
         None => {}
     }
@@ -498,12 +498,12 @@ fn trust_page(state: &TrustState) -> String {
             let line = all_quoted(words.iter().map(String::as_str));
             std::iter::once(line).chain(set.chain(files).map(|line| inert(&line))).collect()
         };
-        let own = lines(program);
-        let old = before.map_or_else(|| own.clone(), lines);
-        for line in old.iter().filter(|line| !own.contains(line)) {
+        let now = lines(program);
+        let old = before.map_or_else(|| now.clone(), lines);
+        for line in old.iter().filter(|line| !now.contains(line)) {
             text.push_str(&red(format!("  - {line}\n")));
         }
-        for line in &own {
+        for line in &now {
             let sign = if old.contains(line) { ' ' } else { '+' };
             text += &format!("  {sign} {line}\n");
         }

@@ -37,12 +37,12 @@ impl Feed {
     ) -> io::Result<Self> {
         let wakeup = Arc::new(Wakeup::default());
         let (sender, changes): (Sender<BoardChange>, Receiver<BoardChange>) = mpsc::channel();
-        let (paths, own) = (WatchedPaths::of(workspace), Arc::clone(&wakeup));
+        let (paths, waker) = (WatchedPaths::of(workspace), Arc::clone(&wakeup));
         thread::Builder::new().name("board files".to_owned()).spawn(move || {
-            let (events, _) = FileEvents::open(paths, &own);
+            let (events, _) = FileEvents::open(paths, &waker);
             // Files were read meanwhile, and may have changed before they were watched.
             if sender.send(BoardChange::Anything).is_ok() {
-                pass_on(events, &own, &sender);
+                pass_on(events, &waker, &sender);
             }
         })?;
         follow(workspace.opener(wait), named, changes, tell)?;

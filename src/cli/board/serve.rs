@@ -99,7 +99,7 @@ pub(crate) fn run_serve(session: &Session, args: &ServeArgs) -> CliResult {
         // People arrive by a login, or by a link from the terminal; otherwise the person was only named.
         let is_seen = users.is_some() || Session::sees_person(&workspace);
         let workspace = workspace.with_person_seen(is_seen);
-        let is_known = |own: &Workspace| own.paths.root() == workspace.paths.root();
+        let is_known = |known: &Workspace| known.paths.root() == workspace.paths.root();
         if !opened.iter().any(is_known) {
             // The owner of the board depends on the rules.
             let in_force = workspace.rules()?;
@@ -119,7 +119,7 @@ pub(crate) fn run_serve(session: &Session, args: &ServeArgs) -> CliResult {
     let file = write_serve_files(&opened, url, server.address, users.is_some())?;
     let (mut projects, mut counts): (Vec<SiteProject>, Vec<Metrics>) = Default::default();
     for workspace in &opened {
-        let taken: BTreeSet<&str> = projects.iter().map(|own| own.slug.as_str()).collect();
+        let taken: BTreeSet<&str> = projects.iter().map(|project| project.slug.as_str()).collect();
         let readers = readers(session, workspace, args, users.as_ref());
         let (slug, opener) = (slug(workspace, &taken), workspace.opener(session.wait));
         let counted = Metrics::start(workspace, session.wait);
@@ -139,8 +139,8 @@ pub(crate) fn run_serve(session: &Session, args: &ServeArgs) -> CliResult {
     let site = Arc::new(BoardSite { projects, access, users, clock: now, agents });
     let _feeds = follow(session, &site, &opened)?;
     let stop = StopSender::default();
-    let own = stop.clone();
-    terminal::on_stop(move || own.stop()).map_err(|cause| CliError::input("signals", &cause))?;
+    let signal = stop.clone();
+    terminal::on_stop(move || signal.stop()).map_err(|cause| CliError::input("signals", &cause))?;
     tell_start(session, &site, &file)?;
     let (sender, reports) = channel();
     for ((workspace, project), counted) in opened.iter().zip(&site.projects).zip(counts) {
@@ -354,7 +354,7 @@ fn follow(session: &Session, site: &Arc<BoardSite>, opened: &[Workspace]) -> Cli
 
 fn tell_start(session: &Session, site: &BoardSite, file: &ServeFile) -> CliResult<()> {
     let link = link_of(file, LinkKind::Acts)?;
-    let names: Vec<&str> = site.projects.iter().map(|own| own.slug.as_str()).collect();
+    let names: Vec<&str> = site.projects.iter().map(|project| project.slug.as_str()).collect();
     if session.output.is_json() {
         let value = json!({"event": "serving", "url": file.url, "link": link, "projects": names});
         session.output.line(json_line(value).to_string());

@@ -144,12 +144,12 @@ impl CompletedProject {
         }
         let org = &self.in_force.rules.org;
         let named = std::env::var(AGENT).ok().and_then(|agent| agent.parse().ok());
-        let own = named.or_else(|| known_as(&self.workspace, org));
+        let you = named.or_else(|| known_as(&self.workspace, org));
         let is_own = |task: &TaskSummary, agent: &AgentId| {
-            let may_take = task.free_roles().any(|role| org.roles_of(agent).any(|own| own == role));
+            let may_take = task.free_roles().any(|role| org.roles_of(agent).any(|one| one == role));
             task.is_held_by(agent) || (may_take && task.status == Status::Ready)
         };
-        tasks.sort_by_key(|task| own.as_ref().is_none_or(|agent| !is_own(task, agent)));
+        tasks.sort_by_key(|task| you.as_ref().is_none_or(|agent| !is_own(task, agent)));
         let candidate = |task: &TaskSummary| {
             Some(offered(whole(&task.id, typed)?, Some(one_line(&task.title))))
         };
@@ -200,7 +200,7 @@ impl CompletedProject {
     }
 
     fn workflows_and_templates(&self, typed: &str) -> Vec<CompletionCandidate> {
-        let template = |own: &Template| (own.as_str().to_owned(), Some(own.summary().to_owned()));
+        let template = |one: &Template| (one.as_str().to_owned(), Some(one.summary().to_owned()));
         matching(typed, self.workflow_names().chain(Template::ALL.iter().map(template)))
     }
 
@@ -226,11 +226,11 @@ impl CompletedProject {
             let outcomes = context.outcomes.into_iter();
             return matching(
                 typed,
-                outcomes.map(|(own, text)| (own.to_string(), Some(one_line(&text)))),
+                outcomes.map(|(outcome, text)| (outcome.to_string(), Some(one_line(&text)))),
             );
         }
-        let gates = self.in_force.rules.project.workflows.iter().flat_map(|own| &own.gates);
-        matching(typed, gates.flat_map(Gate::possible).map(|own| (own.to_string(), None)))
+        let gates = self.in_force.rules.project.workflows.iter().flat_map(|flow| &flow.gates);
+        matching(typed, gates.flat_map(Gate::possible).map(|outcome| (outcome.to_string(), None)))
     }
 
     /// Returns the first word that can only be a task.

@@ -49,7 +49,7 @@ fn argument<'c>(command: &'c Command, field: &InputField) -> Option<&'c Arg> {
     let is_placed = |arg: &&Arg| {
         let shown = arg.get_value_names().unwrap_or_default();
         let is_task = ["task", "words"].contains(&arg.get_id().as_str());
-        arg.is_positional() && !is_task && shown.iter().any(|own| own.to_lowercase() == name)
+        arg.is_positional() && !is_task && shown.iter().any(|one| one.to_lowercase() == name)
     };
     let placed = command.get_arguments().find(is_placed);
     placed.or_else(|| command.get_arguments().find(|arg| *arg.get_id() == name))
@@ -80,7 +80,7 @@ fn commands_take_the_fields_of_the_table() {
             let id = arg.get_id().as_str();
             let mut fields = operation.fields_at(Doors::COMMAND);
             let is_field =
-                fields.any(|own| argument(command, own).is_some_and(|own| own.get_id() == id));
+                fields.any(|one| argument(command, one).is_some_and(|arg| arg.get_id() == id));
             if !is_field && !besides.contains(&id) {
                 faults.push(format!("`{id}` of `aof {name}` is in no table"));
             }

@@ -82,30 +82,30 @@ fn validate(session: &Session) -> CliResult {
 fn reload(session: &Session, mode: DryRun) -> CliResult {
     let mut workspace = session.workspace("org reload")?;
     let report = rules_report(&workspace)?;
-    let settled =
+    let followed =
         follow_rules(&mut workspace, session.wait, mode, &mut |_| ControlFlow::Continue(()))?;
     if session.output.is_json() {
-        session.output.change_data(value(&report, &settled), mode);
+        session.output.change_data(value(&report, &followed), mode);
     } else {
-        show(session, &report, &settled, mode);
+        show(session, &report, &followed, mode);
     }
-    for (task, error) in &settled.failures {
+    for (task, error) in &followed.failures {
         let problem = session.runnable(error.problem());
         session.warn(&inert(&format!("`{task}` cannot follow the rules: {problem}")));
     }
-    let code = changes::tell_unreadable(session, &settled.unreadable);
-    Ok(match (report.valid, settled.failures.is_empty()) {
+    let code = changes::tell_unreadable(session, &followed.unreadable);
+    Ok(match (report.valid, followed.failures.is_empty()) {
         (false, _) => ExitCode::from(INVALID),
         (true, false) => ExitCode::FAILURE,
         (true, true) => code,
     })
 }
 
-fn show(session: &Session, report: &RulesReport, settled: &RuleChanges, mode: DryRun) {
+fn show(session: &Session, report: &RulesReport, followed: &RuleChanges, mode: DryRun) {
     let output = session.output;
     // Notes are printed by `validate`.
     let mut diagnostics = report.diagnostics.clone();
-    diagnostics.retain(|own| own.severity != Severity::Note);
+    diagnostics.retain(|one| one.severity != Severity::Note);
     output.say_diagnostics(&diagnostics);
     let since = report.since.as_ref();
     let since = since.map_or_else(|| "no rules are committed".to_owned(), rules_of);
@@ -122,14 +122,14 @@ fn show(session: &Session, report: &RulesReport, settled: &RuleChanges, mode: Dr
             inert(&report.uncommitted.join(", "))
         ));
     }
-    for changed in &settled.changed {
+    for changed in &followed.changed {
         output.line(format!(
             "{}: {}",
             cyan(&changed.after.task.id),
             inert(&rule_change_text(changed))
         ));
     }
-    let count = settled.changed.len();
+    let count = followed.changed.len();
     let tasks = if count == 1 { "1 task" } else { &format!("{count} tasks") };
     let follow = if count == 1 { "follows" } else { "follow" };
     output.line(match (mode, count) {
@@ -145,8 +145,8 @@ fn rules_of(since: &Since) -> String {
     format!("the rules of commit {commit}, {at} by {author} ({})", inert(&since.subject))
 }
 
-fn value(report: &RulesReport, settled: &RuleChanges) -> Value {
-    let changed = settled.changed.iter().map(|changed| {
+fn value(report: &RulesReport, followed: &RuleChanges) -> Value {
+    let changed = followed.changed.iter().map(|changed| {
         let task = &changed.after.task;
         json!({
             "task": task.id,
@@ -158,12 +158,12 @@ fn value(report: &RulesReport, settled: &RuleChanges) -> Value {
             "commit": changed.commit,
         })
     });
-    let failures = settled.failures.iter();
+    let failures = followed.failures.iter();
     let failures = failures.map(|(task, error)| json!({"task": task, "reason": reason_of(error)}));
     let more = json!({
         "changed": changed.collect::<Vec<_>>(),
         "troubled": failures.collect::<Vec<_>>(),
-        "unreadable": changes::unreadable_values(&settled.unreadable),
+        "unreadable": changes::unreadable_values(&followed.unreadable),
     });
     merged(report.to_value(), more)
 }

@@ -69,9 +69,9 @@ pub(crate) fn time_limit_value(event: &str, changed: &Changed) -> Value {
     let task = &changed.after.task;
     let visit = timeout(changed);
     let branch = match (event, visit) {
-        ("lapsed", _) => expired_claim_branch(changed).map(|own| own.id.clone()),
+        ("lapsed", _) => expired_claim_branch(changed).map(|branch| branch.id.clone()),
         (_, Some(visit)) => visit.branch.clone(),
-        (_, None) => overdue_branch(changed).map(|own| own.id.clone()),
+        (_, None) => overdue_branch(changed).map(|branch| branch.id.clone()),
     };
     json!({
         "event": event,
@@ -134,13 +134,13 @@ fn overdue_branch(changed: &Changed) -> Option<&OpenBranch> {
 /// Returns the branch for which `is` has become true by the change.
 fn new_branch(changed: &Changed, is: impl Fn(&OpenBranch) -> bool) -> Option<&OpenBranch> {
     let before = changed.before.as_ref().and_then(|file| file.task.gate.as_ref());
-    let was = |own: &OpenBranch| before.and_then(|open| open.branch(&own.id)).is_some_and(&is);
-    changed.after.task.gate.iter().flat_map(|open| &open.branches).find(|own| is(own) && !was(own))
+    let was = |part: &OpenBranch| before.and_then(|open| open.branch(&part.id)).is_some_and(&is);
+    changed.after.task.gate.iter().flat_map(|open| &open.branches).find(|one| is(one) && !was(one))
 }
 
 fn place_text(task: &Task, branch: Option<&OpenBranch>) -> String {
     let gate = task.gate.as_ref().map(|open| open.current.to_string()).unwrap_or_default();
-    branch.map_or(gate.clone(), |own| format!("{gate}/{}", own.id))
+    branch.map_or(gate.clone(), |part| format!("{gate}/{}", part.id))
 }
 
 /// The exit code for invalid rules, and for lists that leave out unreadable files.
@@ -232,7 +232,7 @@ pub(crate) fn show_sweep(session: &Session, swept: &SweepResult, mode: DryRun) {
     settled.changed.iter().for_each(|changed| of(changed, rule_change_text(changed)));
     ran_out.timed_out.iter().for_each(|changed| of(changed, timeout_text(changed)));
     ran_out.lapsed.iter().for_each(|changed| of(changed, expired_claim_text(changed)));
-    handed_out.dependents.iter().for_each(|own| line(&own.task, &dependency_text(own)));
+    handed_out.dependents.iter().for_each(|change| line(&change.task, &dependency_text(change)));
     for loss in superseded {
         let why = "superseded, because the remote had another one first";
         line(&loss.task, &format!("{why}: {}", loss.what));

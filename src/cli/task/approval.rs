@@ -104,7 +104,8 @@ pub(super) fn ask_here(
         let asked = PersonQuestion { opening, file, path, context, refused: refused.as_ref() };
         let outcome = |word: &String| word.parse::<Outcome>().ok();
         let wanted = completion.content.outcome.as_ref().and_then(outcome);
-        if wanted.as_ref().is_some_and(|own| context.outcomes.iter().all(|(one, _)| one != own)) {
+        if wanted.as_ref().is_some_and(|asked| context.outcomes.iter().all(|(one, _)| one != asked))
+        {
             return Ok(PersonAnswer::NotAsked);
         }
         let (person, root) = (&completion.agent, workspace.paths.root());
@@ -205,8 +206,8 @@ fn question(outcomes: &[Outcome], wanted: Option<&Outcome>) -> String {
     }
     let (approving, rejecting) = (approving(outcomes), rejecting(outcomes));
     let words = outcomes.iter().filter_map(|outcome| match outcome {
-        own if Some(own) == approving => Some("[y]es"),
-        own if Some(own) == rejecting => Some("[n]o"),
+        outcome if Some(outcome) == approving => Some("[y]es"),
+        outcome if Some(outcome) == rejecting => Some("[n]o"),
         Outcome::Decision(_) => Some(outcome.as_str()),
         _ => None,
     });
@@ -255,7 +256,7 @@ impl Terminal<'_> {
         let usual =
             before.and_then(|before| before.content.summary.clone()).or(blockers.first().cloned());
         let usual = usual.unwrap_or_else(|| match outcome {
-            own if Some(own) == approving(&outcomes) => APPROVED.to_owned(),
+            outcome if Some(outcome) == approving(&outcomes) => APPROVED.to_owned(),
             outcome => format!("Decided: {outcome}"),
         });
         let summary = self.line(&format!("Summary ({}): ", one_line(&usual)))?;

@@ -29,8 +29,8 @@ use crate::tasks::headers::lookup;
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::state::acceptance::test_lines;
 use crate::tasks::view::brief::{
-    brief_markdown, brief_value, created_by, output_lines, place_in_loops, plan_texts, said_lines,
-    task_brief, verdict_in_words,
+    brief_markdown, brief_value, created_by, output_lines, place_in_loops, plan_texts,
+    statement_lines, task_brief, verdict_in_words,
 };
 use crate::tasks::view::task_view::{brief_of, changed_value, eligible_agents_at, warnings_value};
 
@@ -170,11 +170,11 @@ fn page(file: &TaskFile, context: &GateContext, who: &str) -> String {
     for review in context.review.iter().chain(&context.earlier) {
         page.review(review, None, now());
     }
-    let said = |own: &Statement| {
-        let ago = own.at.map(|at| format!(", {} ago", between(at, now())));
-        said_lines(own, &ago.unwrap_or_default()).join("\n- ")
+    let line = |statement: &Statement| {
+        let ago = statement.at.map(|at| format!(", {} ago", between(at, now())));
+        statement_lines(statement, &ago.unwrap_or_default()).join("\n- ")
     };
-    page.section("Said", &context.statements.iter().map(said).collect::<Vec<_>>());
+    page.section("Said", &context.statements.iter().map(line).collect::<Vec<_>>());
     let description = file.task.description.as_deref().unwrap_or_default();
     if !(description.trim().is_empty() && file.body().trim().is_empty()) {
         page.head("Task");

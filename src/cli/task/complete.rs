@@ -164,7 +164,7 @@ enum CompletionVerb {
 }
 
 /// The content of a command, for each task that it names.
-struct Said<'a> {
+struct Sent<'a> {
     verb: CompletionVerb,
     outcome: Option<&'a str>,
     summary: Option<String>,
@@ -175,7 +175,7 @@ struct Said<'a> {
 pub(crate) fn run(session: &Session, args: &CompleteArgs) -> CliResult {
     let (mut workspace, in_force) = session.open("complete")?;
     let ticket = lookup::ticket(&workspace, &args.task)?;
-    let said = Said {
+    let sent = Sent {
         verb: CompletionVerb::Complete,
         outcome: args.outcome.as_deref(),
         summary: args.summary.clone(),
@@ -183,20 +183,20 @@ pub(crate) fn run(session: &Session, args: &CompleteArgs) -> CliResult {
         args: &args.common,
     };
     let task = NamedTask { word: args.task.to_string(), ticket };
-    say_of_each(session, &mut workspace, &in_force, &said, &[task])
+    say_of_each(session, &mut workspace, &in_force, &sent, &[task])
 }
 
 pub(crate) fn approve(session: &Session, args: &ApproveArgs) -> CliResult {
     let (mut workspace, in_force) = session.open("approve")?;
     let tasks = args.tasks.find(&workspace, TextForm::One(args.summary.is_some()))?;
-    let said = Said {
+    let sent = Sent {
         verb: CompletionVerb::Approve,
         outcome: None,
         summary: args.summary.as_deref().map(text_input::given).transpose()?,
         blockers: Vec::new(),
         args: &args.common,
     };
-    say_of_each(session, &mut workspace, &in_force, &said, &tasks)
+    say_of_each(session, &mut workspace, &in_force, &sent, &tasks)
 }
 
 pub(crate) fn reject(session: &Session, args: &RejectArgs) -> CliResult {
@@ -211,39 +211,39 @@ fn say_what_is_missing(session: &Session, args: &PointedArgs, verb: CompletionVe
     let (mut workspace, in_force) = session.open(verb.command())?;
     let tasks = args.tasks.find(&workspace, TextForm::Points)?;
     let points = args.points.iter().map(|point| text_input::given(point));
-    let said = Said {
+    let sent = Sent {
         verb,
         outcome: None,
         summary: args.summary.clone(),
         blockers: points.collect::<CliResult<_>>()?,
         args: &args.common,
     };
-    say_of_each(session, &mut workspace, &in_force, &said, &tasks)
+    say_of_each(session, &mut workspace, &in_force, &sent, &tasks)
 }
 
 fn say_of_each(
     session: &Session,
     workspace: &mut Workspace,
     in_force: &InForce,
-    said: &Said<'_>,
+    sent: &Sent<'_>,
     tasks: &[NamedTask],
 ) -> CliResult {
-    if said.args.id.is_some() && tasks.len() > 1 {
+    if sent.args.id.is_some() && tasks.len() > 1 {
         let fix = "leave it out, or name one task";
         return Err(CliError::refused("one_id", "`--id` is for one completion", fix));
     }
-    let agent = session.agent(workspace, in_force, said.args.who.agent.as_ref())?;
-    let text = said.args.file.as_deref().map(text_input::text).transpose()?;
+    let agent = session.agent(workspace, in_force, sent.args.who.agent.as_ref())?;
+    let text = sent.args.file.as_deref().map(text_input::text).transpose()?;
     each(session, workspace, tasks, |workspace, task| {
-        let mut completion = completion(said, &task.ticket, agent.clone())?;
+        let mut completion = completion(sent, &task.ticket, agent.clone())?;
         if let Some(text) = &text {
             add_text(&mut completion, text.clone());
         }
-        perform(session, (workspace, in_force), said, task, completion)
+        perform(session, (workspace, in_force), sent, task, completion)
     })
 }
 
-impl Said<'_> {
+impl Sent<'_> {
     /// Returns the outcome that the command means at a gate with these outcomes.
     fn outcome(&self, outcomes: &[Outcome]) -> Option<String> {
         match self.verb {
@@ -264,11 +264,11 @@ impl Said<'_> {
 fn perform(
     session: &Session,
     (workspace, in_force): (&mut Workspace, &InForce),
-    said: &Said<'_>,
+    sent: &Sent<'_>,
     task: &NamedTask,
     mut completion: Completion,
 ) -> CliResult<Value> {
-    let (rules, args, verb, given) = (&in_force.rules, said.args, said.verb, &task.ticket);
+    let (rules, args, verb, given) = (&in_force.rules, sent.args, sent.verb, &task.ticket);
     let mode = args.dry_run_option.mode();
     // The other verbs name their outcome themselves.
     let outcomes = match verb {
@@ -277,7 +277,7 @@ fn perform(
             outcomes_here(workspace, rules, &completion)
         }
     };
-    completion.content.outcome = said.outcome(&outcomes);
+    completion.content.outcome = sent.outcome(&outcomes);
     let asks = Session::at_terminal() && !session.output.is_json();
     let says_nothing = completion.content.summary.is_none()
         && completion.content.blockers.is_none()
@@ -312,7 +312,7 @@ fn perform(
         // A completion that is refused for other reasons is refused before the person writes a text.
         let seen = complete(workspace, &with_any_text(&completion), DryRun::Yes);
         let seen =
-            seen.map_err(|error| refused(said, task, workspace, rules, &completion.agent, error))?;
+            seen.map_err(|error| refused(sent, task, workspace, rules, &completion.agent, error))?;
         // The text is for the visit that the person sees, even if that ends while they write.
         if let Some(file) = seen.before.filter(|_| completion.ticket.visit.is_none()) {
             completion.ticket =
@@ -332,7 +332,7 @@ fn perform(
         if let Some(Ok(path)) = kept {
             session.output.say(format!("what you wrote is kept in `{}`", path.display()));
         }
-        refused(said, task, workspace, rules, &completion.agent, error)
+        refused(sent, task, workspace, rules, &completion.agent, error)
     })?;
     Ok(report(session, (workspace, in_force), given, &completed, mode))
 }
@@ -400,7 +400,7 @@ pub(super) fn report(
 
 /// Returns the error of a refused completion, with the beginning of a command that would be accepted: it names the open visit.
 fn refused(
-    said: &Said<'_>,
+    sent: &Sent<'_>,
     named: &NamedTask,
     workspace: &Workspace,
     rules: &Rules,
@@ -411,7 +411,7 @@ fn refused(
         error,
         ProjectError::Refused(Refusal::MissingBlockers { .. } | Refusal::EmptyBlockers { .. })
     );
-    let verb = if lacks_blockers { said.verb.command() } else { "complete" };
+    let verb = if lacks_blockers { sent.verb.command() } else { "complete" };
     let given = &named.ticket;
     let command = match &error {
         ProjectError::Refused(Refusal::Repeated { ticket, .. }) => same_command(named, ticket),
@@ -420,7 +420,7 @@ fn refused(
             let state = names_none.then(|| TaskState::read(workspace, &given.task).ok()).flatten();
             let task = state.map(|state| state.file.task);
             let ticket = task.map(|task| task.ticket_of(branch_of(rules, &task, agent).as_ref()));
-            let agent = said.args.who.agent.as_ref().map(|agent| format!(" --agent {agent}"));
+            let agent = sent.args.who.agent.as_ref().map(|agent| format!(" --agent {agent}"));
             let ticket = ticket.unwrap_or_else(|| given.clone());
             format!("aof {verb} {ticket}{}", agent.unwrap_or_default())
         }
@@ -454,14 +454,14 @@ fn ask_if_repeated(
     Ok(session.confirm(&question)?.then_some(ticket))
 }
 
-fn completion(said: &Said<'_>, ticket: &Ticket, agent: AgentId) -> CliResult<Completion> {
-    let args = said.args;
+fn completion(sent: &Sent<'_>, ticket: &Ticket, agent: AgentId) -> CliResult<Completion> {
+    let args = sent.args;
     let mut completion = Completion {
         gate: args.gate.clone(),
         content: CompletionContent {
             outcome: None,
-            summary: said.summary.clone(),
-            blockers: (!said.blockers.is_empty()).then(|| said.blockers.clone()),
+            summary: sent.summary.clone(),
+            blockers: (!sent.blockers.is_empty()).then(|| sent.blockers.clone()),
             rejection_notes: args.notes.clone(),
             outputs: object(&args.outputs),
             metadata: object(&args.metadata),
@@ -475,7 +475,7 @@ fn completion(said: &Said<'_>, ticket: &Ticket, agent: AgentId) -> CliResult<Com
     }
     note_session(&mut completion, current_session().as_deref());
     // A completion of another task does not belong to the run.
-    if let Some((_, run)) = current_run().filter(|(own, _)| own.task == ticket.task) {
+    if let Some((_, run)) = current_run().filter(|(at, _)| at.task == ticket.task) {
         note_run(&mut completion, &run);
     }
     Ok(completion)

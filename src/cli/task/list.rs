@@ -159,7 +159,7 @@ pub(crate) fn run(session: &Session, args: &ListArgs) -> CliResult {
     if session.output.is_json() {
         let tasks = listing.tasks.iter().enumerate().map(|(place, (header, path))| {
             let tree = listing.tree.as_ref();
-            let progress = tree.map(|own| own.progress.get(&header.id).copied());
+            let progress = tree.map(|tree| tree.progress.get(&header.id).copied());
             TaskRow {
                 summary: SummaryDocument::of(header, path, workspace.now()),
                 mine: mine.as_ref().map(|agent| header.agents().any(|holder| holder == agent)),

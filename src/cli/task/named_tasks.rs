@@ -69,7 +69,7 @@ impl NamedTasks {
             .iter()
             .zip(&typed)
             .filter(|(_, typed)| typed.is_none())
-            .map(|own| *own.0)
+            .map(|found| *found.0)
             .collect();
         if !texts.is_empty() {
             let are = if texts.len() == 1 { "is not a task" } else { "are not tasks" };
@@ -85,7 +85,7 @@ impl NamedTasks {
                 let fix = fix(&words, start, text);
                 let fix = error
                     .advice()
-                    .map_or_else(|| fix.clone(), |own| format!("{}; {fix}", own.render(command)));
+                    .map_or_else(|| fix.clone(), |way| format!("{}; {fix}", way.render(command)));
                 let (code, problem) = ("task_not_found", error.problem());
                 CliError::Command { code, problem, fix: Some(fix), exit_code: 3 }
             })?;
@@ -93,9 +93,9 @@ impl NamedTasks {
                 // A single task is reported by its own operation.
                 task_state::find(workspace, &ticket.task)?;
             }
-            let is_same = |own: &&NamedTask| {
-                let branches = own.ticket.branch.as_ref().zip(ticket.branch.as_ref());
-                own.ticket.task == ticket.task && branches.is_none_or(|(one, other)| one == other)
+            let is_same = |named: &&NamedTask| {
+                let branches = named.ticket.branch.as_ref().zip(ticket.branch.as_ref());
+                named.ticket.task == ticket.task && branches.is_none_or(|(one, other)| one == other)
             };
             if let Some(first) = found.iter().find(is_same) {
                 let (id, problem) = (&ticket.task, listed([first.word.as_str(), word]));
@@ -128,7 +128,7 @@ fn fix(words: &[&str], start: usize, form: TextForm) -> String {
     let mut command: Vec<String> = std::env::args().skip(1).collect();
     let (texts, mut at) = (&words[start..], 1);
     for (place, word) in words.iter().enumerate() {
-        let Some(found) = command.iter().skip(at).position(|own| own == word) else { break };
+        let Some(found) = command.iter().skip(at).position(|known| known == word) else { break };
         at += found;
         if place < start {
             at += 1;

@@ -130,7 +130,7 @@ fn facts(
             facts.push(("who", turn(rules, &view.file)));
         }
     }
-    let escalation = escalation(task, None).map(|own| one_line(&own.to_string()));
+    let escalation = escalation(task, None).map(|reason| one_line(&reason.to_string()));
     facts.extend(escalation.map(|text| ("escalated", text)));
     let answer = task.gate.as_ref().and_then(|open| open.answer.as_deref());
     facts.extend(answer.map(|text| ("unblocked", one_line(text))));
@@ -270,7 +270,7 @@ fn ended_visit(visit: &Visit, is_named: bool) -> String {
         [] => join.to_string(),
         left => format!("{join} (not finished: {})", names(left)),
     });
-    let signed = visit.signature.as_ref().map(|own| format!("with {}", own.key().fingerprint()));
+    let signed = visit.signature.as_ref().map(|by| format!("with {}", by.key().fingerprint()));
     let text = |text: &String| indented(text.trim(), "    ");
     visit_text(
         &format!("{}{}", cyan(visit.station()), of_role(visit.role.as_ref())),

@@ -63,7 +63,7 @@ pub(crate) fn run(session: &Session, args: &TestArgs) -> CliResult {
     let setup = TestSetup { base_url: args.base_url.as_deref(), directory: &workspace.checkout };
     let secrets = secrets_of(&in_force.rules);
     let results = run_tests(&tests, &setup, &secrets)?;
-    let count = |word: &str| results.iter().filter(|own| own.verdict.as_str() == word).count();
+    let count = |word: &str| results.iter().filter(|one| one.verdict.as_str() == word).count();
     let (passed, failed, not_runnable) = (count("passed"), count("failed"), count("not_runnable"));
     if let Some(file) = &args.junit {
         write_report(file, &task, &results)?;
@@ -119,7 +119,7 @@ fn result_text(result: &TestResult) -> String {
 
 /// Writes the results as XML in the format of `JUnit`.
 fn write_report(file: &Path, task: &TaskId, results: &[TestResult]) -> CliResult<()> {
-    let count = |word: &str| results.iter().filter(|own| own.verdict.as_str() == word).count();
+    let count = |word: &str| results.iter().filter(|one| one.verdict.as_str() == word).count();
     let mut text = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"{task}\" tests=\"{}\" failures=\"{}\" skipped=\"{}\">\n",
         results.len(),

@@ -136,7 +136,7 @@ fn effect(rules: &Rules, preview: &OutcomePreview, explanation: &TaskExplanation
 fn guards(rules: &Rules, passage: &Passage, explanation: &TaskExplanation) -> String {
     let task = &explanation.file.task;
     let open = task.gate.as_ref().map(|open| &open.current);
-    let found = rules.workflow_of(task).zip(open).and_then(|(own, open)| own.gate(open));
+    let found = rules.workflow_of(task).zip(open).and_then(|(flow, open)| flow.gate(open));
     let Some((_, gate)) = found.filter(|_| passage.retry.is_none()) else { return String::new() };
     let checks = (!gate.check.is_empty())
         .then(|| format!(", once the checks pass: {}", listed(&gate.check)));

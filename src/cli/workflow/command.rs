@@ -121,11 +121,11 @@ fn validate(session: &Session, args: &ValidateArgs) -> CliResult {
 /// Returns the file of the workflow of that name: its own, or project.yaml if the workflow is there.
 fn file_of_workflow(workspace: &Workspace, rules: Option<&Rules>, name: &Path) -> Option<String> {
     let name: WorkflowName = name.to_str()?.parse().ok()?;
-    let own = ["yaml", "yml"].map(|ending| format!("{WORKFLOWS_FOLDER}/{name}.{ending}"));
-    let own = own.into_iter().find(|file| workspace.repository.worktree_path(file).is_file());
+    let path = ["yaml", "yml"].map(|ending| format!("{WORKFLOWS_FOLDER}/{name}.{ending}"));
+    let path = path.into_iter().find(|file| workspace.repository.worktree_path(file).is_file());
     // If the rules are invalid, it is unknown which workflows project.yaml has.
     let is_inside = rules.is_none_or(|rules| rules.project.workflow(&name).is_some());
-    own.or_else(|| is_inside.then(|| PROJECT_FILE.to_owned()))
+    path.or_else(|| is_inside.then(|| PROJECT_FILE.to_owned()))
 }
 
 /// Returns the name of a rules file as diagnostics have it. Fails for other files.

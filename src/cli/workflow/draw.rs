@@ -147,8 +147,8 @@ fn notes(workflow: &Workflow, index: usize, gate: &Gate) -> Vec<String> {
 
 /// Returns the first gate whose items are verified at that gate.
 fn verified_loop<'w>(workflow: &'w Workflow, gate: &Gate) -> Option<&'w Gate> {
-    let is_verified = |own: &&Gate| {
-        own.for_each().is_some_and(|each| each.verify_each.as_ref() == Some(&gate.id))
+    let is_verified = |verifier: &&Gate| {
+        verifier.for_each().is_some_and(|each| each.verify_each.as_ref() == Some(&gate.id))
     };
     workflow.gates.iter().find(is_verified)
 }
@@ -215,7 +215,9 @@ fn rejection(workflow: &Workflow, index: usize, gate: &Gate) -> String {
     }
     match (workflow.rejection, &gate.exits.reject_to) {
         (RejectionStrategy::Named, Some(to)) => to.to_string(),
-        _ if let Some(own) = verified_loop(workflow, gate) => format!("{}, the same item", own.id),
+        _ if let Some(gate) = verified_loop(workflow, gate) => {
+            format!("{}, the same item", gate.id)
+        }
         (RejectionStrategy::Previous, _) if index > 0 => {
             "the gate before it that was visited last".to_owned()
         }

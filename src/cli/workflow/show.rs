@@ -281,7 +281,7 @@ pub(crate) fn run_diff(session: &Session, args: &WorkflowDiffArgs) -> CliResult 
         output.data(diff_value(&diff));
     } else {
         // Notes are left to `aof workflow validate`.
-        let is_told = |own: &&Diagnostic| own.severity != Severity::Note;
+        let is_told = |one: &&Diagnostic| one.severity != Severity::Note;
         let told: Vec<Diagnostic> = diff.diagnostics.iter().filter(is_told).cloned().collect();
         output.say_diagnostics(&told);
         output.print(&page(&diff));

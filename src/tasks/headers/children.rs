@@ -102,10 +102,10 @@ pub(crate) fn progress(listing: &Listing) -> HashMap<TaskId, ChildProgress> {
 /// Returns the children of a task, oldest first.
 pub(crate) fn children(workspace: &Workspace, in_force: &InForce, id: &TaskId) -> Vec<TaskSummary> {
     let all = read_all(workspace, in_force, ListScope::All).tasks.into_iter();
-    let own = all.map(|(task, _)| *task).filter(|task| task.parent.as_ref() == Some(id));
-    let mut own: Vec<TaskSummary> = own.collect();
-    own.sort_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)));
-    own
+    let children = all.map(|(task, _)| *task).filter(|task| task.parent.as_ref() == Some(id));
+    let mut children: Vec<TaskSummary> = children.collect();
+    children.sort_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)));
+    children
 }
 
 /// Puts each task below its parent, if that is listed. Keeps the order otherwise. Returns the depth of each task.
@@ -124,13 +124,13 @@ pub(crate) fn as_tree(tasks: &mut Vec<(Box<TaskSummary>, ProjectPath)>) -> Vec<u
         while let Some((place, depth)) = next.pop() {
             seen[place] = true;
             order.push((place, depth));
-            let own = below.remove(&Some(tasks[place].0.id.clone())).unwrap_or_default();
-            next.extend(own.into_iter().map(|child| (child, depth + 1)));
+            let children = below.remove(&Some(tasks[place].0.id.clone())).unwrap_or_default();
+            next.extend(children.into_iter().map(|child| (child, depth + 1)));
         }
         // One of the tasks that are parts of each other becomes a root.
         let Some(left) = seen.iter().position(|seen| !seen) else { break };
-        for own in below.values_mut() {
-            own.retain(|place| *place != left);
+        for places in below.values_mut() {
+            places.retain(|place| *place != left);
         }
         next.push((left, 0));
     }
@@ -190,10 +190,10 @@ impl CreatorTasks {
             );
         }
         let since = parent.gate.as_ref().map_or(parent.created, |open| open.entered);
-        let own = self.all.values().filter(|task| {
+        let siblings = self.all.values().filter(|task| {
             task.parent.as_ref() == Some(id) && task.created_by.is_some() && task.created >= since
         });
-        if own.count() + self.made >= MOST_CHILDREN {
+        if siblings.count() + self.made >= MOST_CHILDREN {
             let problem = format!(
                 "agents have created {MOST_CHILDREN} tasks below `{id}` since it came to its gate, and that is the most"
             );
@@ -213,7 +213,7 @@ impl CreatorTasks {
         let holds = |task: &&TaskSummary| !task.is_finished() && task.is_held_by(agent);
         let mut held: Vec<&TaskSummary> = self.all.values().filter(holds).collect();
         held.sort_by(|a, b| a.id.cmp(&b.id));
-        let own = listed(held.iter().map(|task| &task.id));
+        let ids = listed(held.iter().map(|task| &task.id));
         let (code, problem, fix) = match (named, &held[..]) {
             (None, []) if is_told => return Ok(None),
             (_, []) => (
@@ -224,7 +224,7 @@ impl CreatorTasks {
             (None, [only]) => return Ok(Some(only)),
             (None, _) => (
                 "not_your_parent",
-                format!("`{agent}` holds {own}: say which of them the new task is a part of"),
+                format!("`{agent}` holds {ids}: say which of them the new task is a part of"),
                 "name it as the parent".into(),
             ),
             (Some(id), _) => match held.iter().find(|task| task.id == *id) {
@@ -234,7 +234,7 @@ impl CreatorTasks {
                     format!(
                         "`{agent}` creates tasks as parts of its own task, and does not hold `{id}`"
                     ),
-                    format!("it holds {own}: leave the parent out, or name one of these").into(),
+                    format!("it holds {ids}: leave the parent out, or name one of these").into(),
                 ),
             },
         };

@@ -126,8 +126,8 @@ impl Dependencies {
         for found in task.depends_on.iter().filter_map(|id| self.lost.get(id)) {
             // A blocker with the same text from a completion blocks already.
             let blocks = |blocker: &Blocker| blocker.lost() == Some(found);
-            let is_said = !known.contains(&found) && task.blockers.iter().any(blocks);
-            if !is_said && !lost.contains(found) {
+            let is_given = !known.contains(&found) && task.blockers.iter().any(blocks);
+            if !is_given && !lost.contains(found) {
                 lost.push(found.clone());
             }
         }

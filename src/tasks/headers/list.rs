@@ -157,7 +157,7 @@ impl Filterable for ListCandidate<'_> {
             FilterState::Overdue => task.is_overdue(self.now),
             FilterState::Ready => is_ready(task, self.dependencies),
             FilterState::Blocked => task.shown_state() == Status::Blocked.as_str(),
-            FilterState::Waiting => self.waiting.iter().any(|own| own.ticket.task == task.id),
+            FilterState::Waiting => self.waiting.iter().any(|one| one.ticket.task == task.id),
             FilterState::Escalated => task.escalated().is_some(),
             FilterState::Held => task.is_held(),
         }

@@ -260,10 +260,10 @@ fn entries(
     let mut entries = Vec::new();
     for entry in archived {
         let start = active.partition_point(|other| other.id < entry.id);
-        let own = active[start..].iter().take_while(|other| other.id == entry.id);
-        match own.clone().find(|other| stands(&other.path)) {
+        let same = active[start..].iter().take_while(|other| other.id == entry.id);
+        match same.clone().find(|other| stands(&other.path)) {
             None => {
-                let count = own.count();
+                let count = same.count();
                 active.drain(start..start + count);
                 entries.push(entry);
             }
@@ -279,9 +279,9 @@ fn entries(
         }
     }
     let mut doubled = HashSet::new();
-    for own in active.chunk_by(|a, b| a.id == b.id).filter(|own| own.len() > 1) {
-        let id = &own[0].id;
-        let files: Vec<ProjectPath> = own.iter().map(|entry| entry.path.clone()).collect();
+    for same in active.chunk_by(|a, b| a.id == b.id).filter(|same| same.len() > 1) {
+        let id = &same[0].id;
+        let files: Vec<ProjectPath> = same.iter().map(|entry| entry.path.clone()).collect();
         let counts = match task_files::counting(id, &files) {
             Some(path) => format!("`{path}` counts where the task is named, and no list has it"),
             None => "nobody can tell which one counts, so no command touches it".to_owned(),
@@ -439,10 +439,10 @@ fn says_finished(bytes: &[u8]) -> bool {
     let lines = bytes.split(|byte| *byte == b'\n').skip(1).map(<[u8]>::trim_ascii_end);
     let status =
         lines.take_while(|line| *line != b"---").find_map(|line| line.strip_prefix(b"status:"));
-    let said = status.and_then(|value| std::str::from_utf8(value).ok()).unwrap_or_default();
-    let said =
-        said.split_once(" #").map_or(said, |(said, _)| said).trim().trim_matches(['"', '\'']);
-    said.parse::<Status>().is_ok_and(Status::is_finished)
+    let word = status.and_then(|value| std::str::from_utf8(value).ok()).unwrap_or_default();
+    let word =
+        word.split_once(" #").map_or(word, |(word, _)| word).trim().trim_matches(['"', '\'']);
+    word.parse::<Status>().is_ok_and(Status::is_finished)
 }
 
 #[cfg(test)]

@@ -95,8 +95,8 @@ impl Query {
             SearchField::Tags => file.task.tags.join(", "),
             SearchField::Body => file.body().to_owned(),
             SearchField::Summary => {
-                let mut said = file.task.history.iter().rev().flat_map(said_in);
-                said.find(|text| !self.marks(text).is_empty()).unwrap_or_default().to_owned()
+                let mut texts = file.task.history.iter().rev().flat_map(completion_texts);
+                texts.find(|text| !self.marks(text).is_empty()).unwrap_or_default().to_owned()
             }
         }
     }
@@ -124,9 +124,9 @@ impl TaskText<Box<str>> {
         let task = &file.task;
         let (mut text, mut ends) = (String::new(), [0; 4]);
         let tags = task.tags.iter().map(String::as_str).collect();
-        let said = task.history.iter().flat_map(said_in).collect();
+        let texts = task.history.iter().flat_map(completion_texts).collect();
         for (place, parts) in
-            [vec![task.title.as_str()], tags, said, vec![file.body()]].into_iter().enumerate()
+            [vec![task.title.as_str()], tags, texts, vec![file.body()]].into_iter().enumerate()
         {
             for part in parts {
                 text.push_str(&folded(part));
@@ -174,7 +174,7 @@ impl<T: AsRef<str>> TaskText<T> {
 }
 
 /// Returns the texts of a completion.
-fn said_in(visit: &Visit) -> impl Iterator<Item = &str> {
+fn completion_texts(visit: &Visit) -> impl Iterator<Item = &str> {
     let blockers = visit.blockers.iter().map(String::as_str);
     [visit.summary.as_str()].into_iter().chain(blockers).chain(visit.rejection_notes.as_deref())
 }
@@ -243,7 +243,7 @@ fn is_id(name: &str, term: &[u8]) -> bool {
         letter => letter.to_ascii_lowercase(),
     });
     term.len() <= id.len() + 1
-        && folded.chain([b' ']).zip(term.iter().rev()).all(|(own, wanted)| own == *wanted)
+        && folded.chain([b' ']).zip(term.iter().rev()).all(|(byte, wanted)| byte == *wanted)
 }
 
 /// Returns the words of a text, with their ranges.

@@ -152,7 +152,7 @@ impl TaskSummary {
         let Some(gate) = gate_of(rules, &self.task) else {
             return self.role.clone_from(&self.task.routing.role);
         };
-        let known = |id: &GateId| gate.fork()?.branches.iter().find(|own| own.id() == id);
+        let known = |id: &GateId| gate.fork()?.branches.iter().find(|branch| branch.id() == id);
         if gate.fork().is_some() {
             // A branch that is no longer in the rules is not waited for, and is not anyone's work.
             self.open_branches.retain(|branch| known(&branch.id).is_some());
@@ -163,8 +163,8 @@ impl TaskSummary {
         }
         self.role = gate.role().cloned();
         for branch in self.open_branches.iter_mut().filter(|branch| branch.escalated.is_none()) {
-            if let Some(own) = known(&branch.id) {
-                branch.role.clone_from(&own.duty().role);
+            if let Some(found) = known(&branch.id) {
+                branch.role.clone_from(&found.duty().role);
             }
         }
     }
@@ -248,14 +248,14 @@ impl TaskSummary {
 
     /// Returns the roles of the parts that can be claimed: the whole task, or branches.
     pub(crate) fn free_roles(&self) -> impl Iterator<Item = &RoleId> {
-        let own = self.role.iter().filter(|_| self.routing.agent.is_none());
-        own.chain(self.ready_branches().map(|branch| &branch.role))
+        let role = self.role.iter().filter(|_| self.routing.agent.is_none());
+        role.chain(self.ready_branches().map(|branch| &branch.role))
     }
 
     /// Returns whether the reader holds it, or may take it.
     pub(crate) fn is_mine(&self, rules: &Rules, you: &AgentId) -> bool {
         let is_theirs =
-            |role: &RoleId| rules.org.roles_of(you).any(|own| own == role) || rules.is_open(role);
+            |role: &RoleId| rules.org.roles_of(you).any(|one| one == role) || rules.is_open(role);
         !self.is_finished()
             && (self.agents().any(|holder| holder == you) || self.free_roles().any(is_theirs))
     }

@@ -51,7 +51,7 @@ pub(crate) fn may_wait(
     person: &AgentId,
 ) -> bool {
     let is_theirs =
-        |role: &RoleId| rules.org.roles_of(person).any(|own| own == role) || rules.is_open(role);
+        |role: &RoleId| rules.org.roles_of(person).any(|one| one == role) || rules.is_open(role);
     let is_open = !task.is_new && !task.is_finished() && task.status != Status::Blocked;
     is_open && task.roles().any(is_theirs) && dependencies.are_met(task)
 }
@@ -75,8 +75,8 @@ pub(crate) fn decisions_at(
         return Vec::new();
     }
     let is_blocked = |place: &Workplace<'_>| {
-        let own = place.branch().and_then(|branch| open.branch(branch));
-        own.is_some_and(|own| own.status == BranchStatus::Blocked)
+        let part = place.branch().and_then(|branch| open.branch(branch));
+        part.is_some_and(|part| part.status == BranchStatus::Blocked)
     };
     let decides = |place: &Workplace<'_>| {
         is_decision(rules, place)

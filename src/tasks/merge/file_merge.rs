@@ -121,7 +121,7 @@ impl ReadVersions {
         };
         let merged = merge(rules, &sides, &people);
         let superseded: Vec<Ticket> =
-            merged.superseded.iter().map(|own| own.ticket.clone()).collect();
+            merged.superseded.iter().map(|entry| entry.ticket.clone()).collect();
         let bodies = merge_bodies(
             standing.bytes(),
             [base.map_or("", TaskFile::body), self.ours.body(), self.theirs.body()],
@@ -142,9 +142,9 @@ impl ReadVersions {
         let left_out = one.comments_missing(base, other);
         let bytes = MergedText { ours: one.bytes().to_vec(), theirs: two.bytes().to_vec() };
         let mut conflicts: Vec<Conflict> =
-            keys.disputed.iter().map(|own| Conflict::Key(own.path.join("."))).collect();
+            keys.disputed.iter().map(|key| Conflict::Key(key.path.join("."))).collect();
         conflicts.extend((bodies[0] != bodies[1]).then_some(Conflict::Body));
-        let disputed = keys.disputed.into_iter().map(|own| own.path).collect();
+        let disputed = keys.disputed.into_iter().map(|key| key.path).collect();
         Ok(Ok(MergedFile { bytes, disputed, conflicts, merged, left_out }))
     }
 

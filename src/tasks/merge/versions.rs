@@ -146,7 +146,7 @@ pub(crate) fn merge_bodies(
     let (their_main, their_added) = cut(&theirs, &known);
     let kept: Vec<String> =
         their_added.iter().map(|passage| set_aside(passage, superseded)).collect();
-    let is_new = |passage: &&str| !added.iter().any(|own| own.trim() == passage.trim());
+    let is_new = |passage: &&str| !added.iter().any(|known| known.trim() == passage.trim());
     let new = kept.iter().map(String::as_str).filter(is_new);
     let tail: Vec<&str> = added.iter().copied().chain(new).collect();
     let mut both = merge_texts(base.as_bytes(), main.as_bytes(), their_main.as_bytes())?;
@@ -195,10 +195,10 @@ fn merge_ticks(texts: [&str; 3]) -> Result<Option<Vec<u8>>, ProjectError> {
         // Equal boxes are matched in order: the first of one side is the first of the other.
         let place = *seen.entry(line.to_owned()).and_modify(|place| *place += 1).or_insert(0_usize);
         let state = match [&base, &ours, &theirs].map(|boxes| boxes.get(line)) {
-            [Some(before), Some(own), Some(other)]
-                if before.len() == own.len() && before.len() == other.len() =>
+            [Some(before), Some(one), Some(other)]
+                if before.len() == one.len() && before.len() == other.len() =>
             {
-                if own.get(place) == before.get(place) { other.get(place) } else { own.get(place) }
+                if one.get(place) == before.get(place) { other.get(place) } else { one.get(place) }
             }
             [None, Some(only), None] | [None, None, Some(only)] => only.get(place),
             _ => None,
@@ -279,7 +279,7 @@ impl<'v> SameEndings<'v> {
             _ => None,
         };
         let converted = |text: &'v [u8]| match wanted {
-            Some(crlf) if is_crlf(text).is_some_and(|own| own != crlf) => {
+            Some(crlf) if is_crlf(text).is_some_and(|known| known != crlf) => {
                 if crlf {
                     Cow::Owned(with_crlf(text))
                 } else {

@@ -259,9 +259,9 @@ fn put_back_dropped(workspace: &Workspace, lock: &WriterLock) -> Result<bool, Pr
         let (Some(after), Ok(path)) = (after, path.parse::<ProjectPath>()) else { continue };
         let is_known = workspace.repository.blob_id(last.has, path.as_str())?.is_some();
         let standing = task_files::read(&workspace.paths, &path).ok().filter(|_| !is_known);
-        let same = standing.filter(|own| workspace.repository.is_same_text(&own.bytes, after));
-        if let Some(own) = same {
-            atomic_write::remove_if(lock, &path, &own.bytes)?;
+        let same = standing.filter(|text| workspace.repository.is_same_text(&text.bytes, after));
+        if let Some(text) = same {
+            atomic_write::remove_if(lock, &path, &text.bytes)?;
         }
     }
     match move_branch(workspace, lock, &head, last.had, PUT_BACK) {

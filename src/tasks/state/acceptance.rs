@@ -227,8 +227,8 @@ pub(crate) fn run_checks(
             }
         }
         if count.passed + count.failed == 0 {
-            let own = tests_in_worktree(workspace, id, path, file);
-            let has_own = own.is_ok_and(|tests| !tests.is_empty());
+            let changed = tests_in_worktree(workspace, id, path, file);
+            let has_own = changed.is_ok_and(|tests| !tests.is_empty());
             failures.push(if has_own {
                 format!("your tests are not committed: `aof edit {id}`")
             } else {
@@ -334,11 +334,14 @@ fn checklist_item(text: &str, loud: &str) -> Option<ChecklistItem> {
 
 /// Returns the number of done items, and the open ones. An item that people committed is open until its box is ticked, so removing it
 /// does not help.
-pub(crate) fn open_items(own: &[ChecklistItem], peoples: &[ChecklistItem]) -> (usize, Vec<String>) {
+pub(crate) fn open_items(
+    items: &[ChecklistItem],
+    peoples: &[ChecklistItem],
+) -> (usize, Vec<String>) {
     let mut ticked: Vec<&str> =
-        own.iter().filter(|item| item.is_done).map(|item| item.text.as_str()).collect();
+        items.iter().filter(|item| item.is_done).map(|item| item.text.as_str()).collect();
     let mut open: Vec<String> =
-        own.iter().filter(|item| !item.is_done).map(|item| item.text.clone()).collect();
+        items.iter().filter(|item| !item.is_done).map(|item| item.text.clone()).collect();
     let mut here = open.clone();
     let done = ticked.len();
     for item in peoples {
@@ -358,7 +361,7 @@ pub(crate) fn loses_boxes(rules: &Rules, before: &TaskFile, after: &TaskFile) ->
     let mut left = checklist(after.body());
     ReadKeys::of(rules, &before.task).checklist
         && checklist(before.body()).iter().any(|item| {
-            let at = left.iter().position(|own| own.text == item.text);
+            let at = left.iter().position(|found| found.text == item.text);
             at.map(|at| left.swap_remove(at)).is_none()
         })
 }
@@ -396,7 +399,7 @@ mod tests {
 
     #[test]
     fn a_criterion_stays_open_until_it_is_ticked() {
-        let open = |own: &str, peoples: &str| open_items(&checklist(own), &checklist(peoples));
+        let open = |items: &str, peoples: &str| open_items(&checklist(items), &checklist(peoples));
         let peoples = "- [ ] a\n- [ ] b\n- [ ] b\n";
         assert_eq!(open("- [x] a\n- [x] b\n- [x] b\n", peoples), (3, vec![]));
         assert_eq!(open("- [x] a\n- [x] b\n", peoples), (2, vec!["b (removed or changed)".into()]));

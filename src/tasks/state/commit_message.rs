@@ -155,7 +155,7 @@ pub(crate) fn of_workflow(name: &WorkflowName, template: &str) -> String {
 pub(crate) fn of_adoption(after: &Task) -> String {
     let station = station_of(after, None);
     let gate = station.as_ref().map(ToString::to_string).unwrap_or_default();
-    let branch_holder = || after.branches().find_map(|own| own.agent.as_ref());
+    let branch_holder = || after.branches().find_map(|branch| branch.agent.as_ref());
     let holder = after.routing.agent.as_ref().or_else(branch_holder);
     let given = holder.map(|agent| format!(", given to {agent}")).unwrap_or_default();
     let what = format!("adopted at {gate}{given}");
@@ -307,6 +307,7 @@ fn parts(
     task: &Task,
 ) -> impl Iterator<Item = (Option<&GateId>, Option<&RoleId>, Option<&AgentId>)> {
     let whole = (None, task.routing.role.as_ref(), task.routing.agent.as_ref());
-    let branches = task.branches().map(|own| (Some(&own.id), Some(&own.role), own.agent.as_ref()));
+    let branches =
+        task.branches().map(|part| (Some(&part.id), Some(&part.role), part.agent.as_ref()));
     std::iter::once(whole).chain(branches)
 }

@@ -51,7 +51,7 @@ fn no_brief(rules: &Rules, file: &TaskFile) -> Refusal {
     };
     let gate = open.current.clone();
     match workflow.gate(&gate) {
-        Some((_, own)) if own.fork().is_some() => Refusal::BranchesNotOpen { task, gate },
+        Some((_, open)) if open.fork().is_some() => Refusal::BranchesNotOpen { task, gate },
         Some(_) => Refusal::NobodyWorksHere { task, gate },
         None => {
             let known = workflow.gates.iter().map(|gate| gate.id.clone()).collect();
@@ -97,8 +97,8 @@ pub(crate) fn brief_value(file: &TaskFile, context: &GateContext) -> Value {
     let outcomes: Map =
         context.outcomes.iter().map(|(outcome, text)| (outcome.to_string(), json!(text))).collect();
     let outputs: Vec<Value> = context.outputs.iter().map(output_value).collect();
-    let said = |own: &Statement| {
-        let Statement { kind, agent, person, at, text, points } = own;
+    let value = |statement: &Statement| {
+        let Statement { kind, agent, person, at, text, points } = statement;
         let at = at.map(|at| at.to_string());
         without_nulls(json!({
             "with": kind,
@@ -109,7 +109,7 @@ pub(crate) fn brief_value(file: &TaskFile, context: &GateContext) -> Value {
             "points": (!points.is_empty()).then_some(points),
         }))
     };
-    let statements: Vec<Value> = context.statements.iter().map(said).collect();
+    let statements: Vec<Value> = context.statements.iter().map(value).collect();
     let field = |key| file.field(key).filter(|node| !node.is_null()).map(Node::to_value);
     let TaskPlan { priority: _, due, milestone, links } = &file.task.plan;
     let links: Vec<Value> = links.iter().map(link_value).collect();
@@ -217,18 +217,18 @@ pub(crate) fn plan_lines(plan: &TaskPlan) -> Vec<(&'static str, String)> {
 
 /// Returns the lines of [`plan_lines`] as texts for a brief, with the priority unless it is the usual one.
 pub(crate) fn plan_texts(file: &TaskFile) -> Vec<String> {
-    let priority = Some(file.task.priority()).filter(|own| *own != Priority::Medium);
-    let priority = priority.map(|own| ("priority", own.to_string()));
+    let priority = Some(file.task.priority()).filter(|known| *known != Priority::Medium);
+    let priority = priority.map(|known| ("priority", known.to_string()));
     let lines = priority.into_iter().chain(plan_lines(&file.task.plan));
     lines.map(|(name, text)| format!("{name}: {text}")).collect()
 }
 
 /// Returns a statement's event with its text, then each point. `when` follows the name of the author.
-pub(crate) fn said_lines(own: &Statement, when: &str) -> Vec<String> {
-    let text = one_line(&own.text);
+pub(crate) fn statement_lines(statement: &Statement, when: &str) -> Vec<String> {
+    let text = one_line(&statement.text);
     let text = if text.is_empty() { text } else { format!(": {text}") };
-    let first = format!("{}{when}{text}", one_line(&own.heading()));
-    std::iter::once(first).chain(own.points.iter().map(|point| one_line(point))).collect()
+    let first = format!("{}{when}{text}", one_line(&statement.heading()));
+    std::iter::once(first).chain(statement.points.iter().map(|point| one_line(point))).collect()
 }
 
 /// Returns the brief as Markdown for a prompt. `renewal` names the way to renew the claim; it may be empty.
@@ -254,7 +254,7 @@ pub(crate) fn brief_markdown(file: &TaskFile, context: &GateContext, renewal: &s
     section("Item", context.item.iter().map(|(_, value)| inert(&as_text(value))).collect());
     section("Loop", place.map(|place| format!("This is {place}.")).into_iter().collect());
     let block = |text: &Option<String>| text.iter().map(|text| inert(text.trim_end())).collect();
-    section("Escalated", context.escalation.iter().map(|own| one_line(&own.to_string())).collect());
+    section("Escalated", context.escalation.iter().map(|why| one_line(&why.to_string())).collect());
     section("Asked", block(&context.prompt));
     section("Instructions", block(&context.instructions));
     section("Expected", items(&context.expectations));
@@ -284,8 +284,9 @@ pub(crate) fn brief_markdown(file: &TaskFile, context: &GateContext, renewal: &s
         let by = review.from_agent.as_ref().map(|agent| format!(" by {agent}"));
         section(&format!("Sent back{}", by.unwrap_or_default()), lines);
     }
-    let said = |own: &Statement| format!("- {}", said_lines(own, "").join("\n  - "));
-    section("Said", context.statements.iter().map(said).collect());
+    let line =
+        |statement: &Statement| format!("- {}", statement_lines(statement, "").join("\n  - "));
+    section("Said", context.statements.iter().map(line).collect());
     let task =
         [file.task.description.as_deref().unwrap_or_default(), file.body().trim_matches('\n')];
     let parts: Vec<String> =

@@ -116,26 +116,26 @@ pub(crate) fn brief_of(
 /// Adds the people who unblocked or moved the task if its file does not name them: the authors of those commits. They stay unnamed if
 /// git cannot be read.
 fn with_people(workspace: &Workspace, mut context: GateContext) -> GateContext {
-    let unnamed = context.statements.iter().filter(|own| own.word_of_unnamed().is_some());
-    let Some(oldest) = unnamed.filter_map(|own| own.at).min() else { return context };
+    let unnamed = context.statements.iter().filter(|one| one.word_of_unnamed().is_some());
+    let Some(oldest) = unnamed.filter_map(|statement| statement.at).min() else { return context };
     let head = workspace.repository.head_for_reading().ok().and_then(|head| head.commit);
     let log = head.and_then(|head| workspace.repository.log(head).ok());
     let since = |entry: &LogEntry| entry.committed.as_second() >= oldest.as_second();
     for entry in log.into_iter().flatten().map_while(Result::ok).take_while(since) {
         let trailers = trailers::parse(&entry.message);
-        let value = |key| trailers.iter().find(|own| own.key() == key).map(Trailer::value);
+        let value = |key| trailers.iter().find(|trailer| trailer.key() == key).map(Trailer::value);
         if value("Aof-Task") != Some(context.ticket.task.as_str()) {
             continue;
         }
         let word = value("Aof-Event").or(value("Aof-Outcome"));
-        let is_told = |own: &&mut Statement| {
-            let second = own.at.map(Timestamp::as_second);
+        let is_told = |statement: &&mut Statement| {
+            let second = statement.at.map(Timestamp::as_second);
             second == Some(entry.authored.as_second())
-                && own.word_of_unnamed().is_some_and(|own| Some(own) == word)
+                && statement.word_of_unnamed().is_some_and(|unnamed| Some(unnamed) == word)
         };
-        for own in context.statements.iter_mut().filter(is_told) {
-            own.agent = value("Aof-Agent").and_then(|agent| agent.parse().ok());
-            own.person = own.agent.is_none().then(|| entry.author.name().to_owned());
+        for statement in context.statements.iter_mut().filter(is_told) {
+            statement.agent = value("Aof-Agent").and_then(|agent| agent.parse().ok());
+            statement.person = statement.agent.is_none().then(|| entry.author.name().to_owned());
         }
     }
     context
@@ -180,8 +180,8 @@ pub(crate) fn task_value(rules: &Rules, file: &TaskFile, path: &ProjectPath) -> 
     if !ends.is_empty() {
         value["deadlines"] = ends.iter().map(deadline_value).collect();
     }
-    if let Some(own) = escalation(&file.task, None) {
-        value["escalated"] = escalation_value(&own);
+    if let Some(reason) = escalation(&file.task, None) {
+        value["escalated"] = escalation_value(&reason);
     }
     if rules.is_drifted(&file.task) {
         value["drifted"] = json!(true);
@@ -189,13 +189,13 @@ pub(crate) fn task_value(rules: &Rules, file: &TaskFile, path: &ProjectPath) -> 
     value
 }
 
-pub(crate) fn escalation_value(own: &Escalation) -> Value {
+pub(crate) fn escalation_value(reason: &Escalation) -> Value {
     without_nulls(json!({
-        "role": own.role,
-        "from": own.from,
-        "fromRole": own.from_role,
-        "since": own.since.to_string(),
-        "why": own.why,
+        "role": reason.role,
+        "from": reason.from,
+        "fromRole": reason.from_role,
+        "since": reason.since.to_string(),
+        "why": reason.why,
     }))
 }
 
@@ -343,8 +343,9 @@ pub(crate) fn named_entries(
         let second = entry.authored.as_second();
         let is_of = |(_, visit): &(usize, &Visit)| visit.exited.as_second() == second;
         if let Some(person) = commit_message::named_in(&entry.message) {
-            let own = left.iter().filter(|own| is_of(own) && own.1.agent.as_ref() == Some(&person));
-            named.extend(own.map(|(place, _)| *place));
+            let matching =
+                left.iter().filter(|one| is_of(one) && one.1.agent.as_ref() == Some(&person));
+            named.extend(matching.map(|(place, _)| *place));
         }
         left.retain(|(_, visit)| visit.exited.as_second() < second);
         if left.is_empty() {

@@ -181,7 +181,7 @@ fn reasons(workspace: &Workspace, state: &TaskState) -> Vec<String> {
         if act == Act::Pass {
             list.retain(|sentence| sentence != UNCLAIMED);
         }
-        list.extend(owed_reason(rules, task, &act, workspace.now()));
+        list.extend(due_reason(rules, task, &act, workspace.now()));
     } else if task.gate.is_some() && rules.workflow_of(task).is_none() {
         list.push(format!(
             "workflow `{}` is not in the rules any more: nobody can move it before a commit brings that back; `aof cancel {id} \
@@ -190,10 +190,11 @@ fn reasons(workspace: &Workspace, state: &TaskState) -> Vec<String> {
         ));
     }
     if rules.is_drifted(task)
-        && let (Some(own), Some(now)) = (&task.workflow_hash, rules.hash(&task.routing.workflow))
+        && let (Some(earlier), Some(now)) =
+            (&task.workflow_hash, rules.hash(&task.routing.workflow))
     {
         list.push(format!(
-            "it came there under earlier rules ({own}); it goes on under those in force ({now})"
+            "it came there under earlier rules ({earlier}); it goes on under those in force ({now})"
         ));
     }
     if let Some(reason) = workspace.underway() {
@@ -400,7 +401,7 @@ fn deadline_text(
 }
 
 /// Returns a sentence about the change that the rules in force require, and about the program that makes it.
-fn owed_reason(rules: &Rules, task: &Task, act: &Act, now: Timestamp) -> Option<String> {
+fn due_reason(rules: &Rules, task: &Task, act: &Act, now: Timestamp) -> Option<String> {
     let doer = "`aof watch`, `aof org reload`, or the next command that changes the task,";
     let gate = &task.gate.as_ref()?.current;
     let Ok(Decision::Step(step)) = decide(rules, task, act, now) else { return None };
@@ -428,7 +429,7 @@ fn adoption_reason(workspace: &Workspace, state: &TaskState) -> String {
     let at = step.task.gate.as_ref().map(|open| format!(", at gate `{}`", open.current));
     let given = step.task.routing.agent.map(|agent| format!(", and gives it to `{agent}`"));
     let text = ["`aof watch` takes it up".to_owned()].into_iter().chain(at).chain(given);
-    let not_given = step.warnings.iter().filter(|own| matches!(own, Warning::NotGiven { .. }));
+    let not_given = step.warnings.iter().filter(|one| matches!(one, Warning::NotGiven { .. }));
     text.chain(not_given.map(|warning| format!("; {}", warning.message()))).collect()
 }
 

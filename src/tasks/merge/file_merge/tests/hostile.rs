@@ -98,7 +98,9 @@ fn damaged(text: &[u8], (number, damage): (usize, &Damage), side: &str) -> Vec<u
             let place = at(*place);
             [&all[..place], all.get(place + 1..).unwrap_or_default()].concat().concat()
         }
-        Damage::Own(place, own) => with(at(*place), format!("Line {own} of {side}.\n").as_bytes()),
+        Damage::Own(place, number) => {
+            with(at(*place), format!("Line {number} of {side}.\n").as_bytes())
+        }
         Damage::Ends => {
             all.iter().flat_map(|line| [line.trim_ascii_end(), b"\r\n"].concat()).collect()
         }
@@ -129,7 +131,7 @@ fn is_whole(text: &str) -> bool {
             .as_ref()
             .is_some_and(|open| open.current.as_str() == gate && open.visit == task.history.len())
         && task.routing.workflow.as_str() == "default"
-        && task.routing.role.as_ref().is_some_and(|own| own.as_str() == role)
+        && task.routing.role.as_ref().is_some_and(|known| known.as_str() == role)
         && task.routing.agent.is_none()
 }
 
@@ -138,7 +140,7 @@ fn version(base: &[u8], damages: &[Damage], side: &str) -> Vec<u8> {
 }
 
 /// Returns the lines without their line endings.
-fn said(text: &[u8]) -> HashSet<&[u8]> {
+fn line_set(text: &[u8]) -> HashSet<&[u8]> {
     text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii_end).collect()
 }
 
@@ -156,13 +158,13 @@ proptest! {
         let (ours, theirs) = (version(&base, &one, "ada"), version(&base, &two, "bob"));
         let versions = Versions { base: Some(&base[..]).filter(|_| !without_base), ours: &ours, theirs: &theirs };
         let both = merge_files(&rules(), &id(), versions, &Marks::default()).unwrap();
-        let known = said(&both.bytes);
-        let before = said(&base);
+        let known = line_set(&both.bytes);
+        let before = line_set(&base);
         for (side, other, text) in [("ada", &theirs, &ours), ("bob", &ours, &theirs)] {
             let start = b"Line ".as_slice();
             let end = format!(" of {side}.");
-            let own = said(text).into_iter().filter(|line| line.starts_with(start) && line.ends_with(end.as_bytes()));
-            for line in own.filter(|line| !before.contains(line)) {
+            let added = line_set(text).into_iter().filter(|line| line.starts_with(start) && line.ends_with(end.as_bytes()));
+            for line in added.filter(|line| !before.contains(line)) {
                 prop_assert!(
                     known.contains(line),
                     "{:?} is lost, with {:?}\n{}\nother:\n{}",
