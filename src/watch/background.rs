@@ -16,7 +16,7 @@ use crate::dispatch::synced_assignment::{SyncedHandOut, sync_and_hand_out};
 use crate::domain::ChannelKey;
 use crate::git::{CommitId, Prompts};
 use crate::history::sync::outcome::{SyncEnd, SyncResult};
-use crate::history::sync::remote_state::owed_to_remote;
+use crate::history::sync::remote_state::sync_target;
 use crate::history::unreported::Remaining;
 use crate::observability::events::catch_up::{are_events_kept, catch_up_events, keep_events};
 use crate::observability::notices::compose::write_notices;
@@ -357,7 +357,7 @@ impl SyncRequests {
         // After a failed sync, the remote's commit may change too, by a push or a pull.
         if head.is_some() && (self.has_failed || Some(head) != before.map(|(head, _)| head)) {
             // Unreadable rules are reported by the watcher itself.
-            if let Ok((every, theirs)) = owed_to_remote(workspace) {
+            if let Ok((every, theirs)) = sync_target(workspace) {
                 self.compared = Some((head, theirs));
                 let every = every.map(|every| Duration::from_secs(every.seconds()));
                 let is_due = before != self.compared && (self.has_failed || head != theirs);
@@ -399,7 +399,7 @@ fn sync_project(
     every: &mut Option<Duration>,
 ) -> SyncOutcome {
     let mut workspace = project.open()?;
-    let period = owed_to_remote(&workspace)?.0;
+    let period = sync_target(&workspace)?.0;
     *every = period.map(|period| Duration::from_secs(period.seconds()));
     Ok(every.map(|_| sync_and_hand_out(&mut workspace, wait, Prompts::Never)))
 }

@@ -98,7 +98,7 @@ pub enum GitError {
         /// The message of git or the system.
         detail: String,
     },
-    #[error("a sync was interrupted, and not all of it could be settled: {}", unsettled_text(.files))]
+    #[error("a sync was interrupted, and not all of it could be settled: {}", unfinished_text(.files))]
     NotSettled {
         /// The files that could not be restored.
         files: Vec<Unsettled>,
@@ -290,7 +290,7 @@ fn files_text(files: &[String]) -> String {
     format!("{} {}", names.join(", "), if files.len() == 1 { "is" } else { "are" })
 }
 
-fn unsettled_text(files: &[Unsettled]) -> String {
+fn unfinished_text(files: &[Unsettled]) -> String {
     let one = |Unsettled { path, reason, fix }: &Unsettled| {
         format!("`{path}`: {reason}; once that is mended: `{fix}`")
     };

@@ -21,8 +21,8 @@ pub fn flaw(rules: &Rules, task: &Task, place: usize) -> Option<Flaw> {
     let keys = entry.agent.as_ref().map(|agent| rules.org.signing_keys(agent)).unwrap_or_default();
     let Some(signature) = &entry.signature else {
         // Only completions are signed.
-        let is_said = matches!(entry.outcome, Ending::Completed(_)) && entry.completion.is_some();
-        return (is_said && !keys.is_empty()).then_some(Flaw::Missing);
+        let counts = matches!(entry.outcome, Ending::Completed(_)) && entry.completion.is_some();
+        return (counts && !keys.is_empty()).then_some(Flaw::Missing);
     };
     if signature.namespace() != NAMESPACE {
         return Some(Flaw::OtherUse { namespace: signature.namespace().to_owned() });

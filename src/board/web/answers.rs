@@ -14,7 +14,9 @@ use super::pages::forms::Posted;
 use super::pages::layout::{LISTED, NavPage, PageFrame, PageLinks, PageNotice};
 use super::pages::markdown::markdown;
 use super::pages::{figures_page, project_pages, task_page, workflow_svg};
-use super::request::{Asked, PageAnswer, WebFault, is_here, once_said, page_answer, see_and_say};
+use super::request::{
+    Asked, PageAnswer, WebFault, is_here, page_answer, see_and_say, without_notice,
+};
 use crate::board::model::act::{ActDone, BoardAct, perform};
 use crate::board::model::activity::latest;
 use crate::board::model::columns::BoardView;
@@ -98,7 +100,7 @@ impl Asked {
 
     fn answer(&self, frame: &PageFrame, title: &str, content: &Markup) -> Response {
         let response = page_answer(&frame.page(title, content));
-        if self.notice.is_some() { once_said(response) } else { response }
+        if self.notice.is_some() { without_notice(response) } else { response }
     }
 }
 

@@ -54,7 +54,7 @@ pub(crate) fn remote_standing(
 
 /// Returns the sync period, if the project is synced, and the remote's commit as last seen. Without a definite remote, that is HEAD.
 /// Cheap.
-pub(crate) fn owed_to_remote(
+pub(crate) fn sync_target(
     workspace: &Workspace,
 ) -> Result<(Option<Period>, Option<CommitId>), ProjectError> {
     let head = workspace.repository.head_for_reading()?;

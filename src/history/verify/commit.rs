@@ -7,7 +7,7 @@ use super::commit_reader::{CommitReader, is_new, longest, prove_change};
 use super::finding::{
     BrokenRule, CommitJudgement, HistoryFinding, OWN_TRAILERS, RuleBreach, describe_breach, short,
 };
-use super::merge_commit::{judge_merge, said_by_hand, task_after};
+use super::merge_commit::{finished_by_hand, judge_merge, task_after};
 use super::signatures;
 use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::domain::{Permission, Task, TaskId, Visit};
@@ -165,7 +165,7 @@ impl Commit<'_> {
         judged.renamed += usize::from(is_renamed);
         if is_new(&after)
             && before.as_ref().is_none_or(|task| is_new(task))
-            && let Some(found) = said_by_hand(repository, rules, id, &files.before, *new)?
+            && let Some(found) = finished_by_hand(repository, rules, id, &files.before, *new)?
         {
             let expected = "a task that the engine finished, with its entries";
             judged.findings.push(finding(BrokenRule::SaidByHand, expected, found));

@@ -87,7 +87,7 @@ pub(crate) fn judge_merge(
         afters.insert(id.clone(), Rc::clone(&after));
         let task = MergedTask { entry, rules, id, sides, had, after };
         judged.findings.extend(task.signatures(reader, anchor, &remerge)?);
-        judged.findings.extend(task.said_by_hand(&reader.workspace.repository, *new)?);
+        judged.findings.extend(task.finished_by_hand(&reader.workspace.repository, *new)?);
         judged.findings.extend(task.judge_state(reader, &remerge)?);
         let had = |parent: CommitId, visit: &Visit| {
             let known = task.had.iter().find(|(side, _)| *side == parent);
@@ -122,7 +122,7 @@ pub(crate) fn task_after(
 
 /// Returns the finished status that a never adopted file claims, and did not claim before. The engine ignores it, but readers of the
 /// file may not.
-pub(crate) fn said_by_hand<'v>(
+pub(crate) fn finished_by_hand<'v>(
     repository: &Repository,
     rules: &Rules,
     id: &TaskId,
@@ -196,7 +196,7 @@ impl MergedTask<'_> {
     }
 
     /// Judges a never adopted file whose status no side had.
-    fn said_by_hand(
+    fn finished_by_hand(
         &self,
         repository: &Repository,
         new: ObjectId,
@@ -205,7 +205,7 @@ impl MergedTask<'_> {
             return Ok(None);
         }
         let before = self.sides.iter().flat_map(|(_, files)| &files.before);
-        let found = said_by_hand(repository, self.rules, self.id, before, new)?;
+        let found = finished_by_hand(repository, self.rules, self.id, before, new)?;
         let expected = "a task that the engine finished, with its entries".to_owned();
         Ok(found.map(|found| self.finding(BrokenRule::SaidByHand, expected, found)))
     }

@@ -119,7 +119,7 @@ pub(crate) fn unanswered_at(history: &[Visit]) -> Vec<usize> {
             (Ending::Override | Ending::Reopened | Ending::Cancelled, _) => open.clear(),
             (_, Some(outcome)) if sends_back(visit, outcome) => {
                 open.retain(|other| history[*other].gate != visit.gate);
-                if !is_settled(visit) {
+                if !is_answered(visit) {
                     open.push(index);
                 }
             }
@@ -139,7 +139,7 @@ pub(crate) fn unanswered_at(history: &[Visit]) -> Vec<usize> {
 }
 
 /// Returns whether a rejection is settled: if the workflow sends the task elsewhere after too many returns, that gate decides.
-fn is_settled(visit: &Visit) -> bool {
+fn is_answered(visit: &Visit) -> bool {
     let stays = visit.to == Some(Destination::Gate(visit.gate.clone()));
     visit.retry.is_none() && !stays
 }

@@ -275,7 +275,7 @@ fn silence_uses_up_a_retry_and_a_contradiction_is_refused() {
     let notes = failed.unwrap().task.review.unwrap().notes.unwrap();
     assert!(notes.ends_with("[the rest is in the task's body]") && notes.len() < 5_000);
     let torn = tell(&rules, &task, "agent-5", |given| {
-        given.content.body = Some("<gate>FAIL</gate>".into())
+        given.content.body = Some("<gate>FAIL</gate>".into());
     })
     .unwrap_err();
     assert_eq!(torn.code(), "contradictory_verdict");

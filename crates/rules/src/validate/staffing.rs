@@ -134,22 +134,22 @@ fn check_group(
                 |core, other| if needed(core, other) { core } else { core & !(1 << other) },
             );
         let is_in = |at: &usize| core & 1 << at != 0;
-        let are_all_apart =
+        let all_separate =
             all.clone().filter(is_in).all(|at| (core & !links[at]).is_power_of_two());
         let core: Vec<&Post<'_>> = all.clone().filter(is_in).map(|at| members[at]).collect();
-        findings.push(finding(workflow, &core, are_all_apart, by));
+        findings.push(finding(workflow, &core, all_separate, by));
     }
     findings
 }
 
-fn finding(workflow: &Workflow, core: &[&Post<'_>], are_all_apart: bool, by: Identity) -> Finding {
+fn finding(workflow: &Workflow, core: &[&Post<'_>], all_separate: bool, by: Identity) -> Finding {
     let post = core.last().expect("it has the gate that does not fit");
     let (id, gates) = (post.id, listed(core.iter().map(|post| post.id)));
     let agents: BTreeSet<_> = core.iter().flat_map(|post| &post.agents).collect();
     let roles: BTreeSet<_> = core.iter().map(|post| &post.duty.role).collect();
     let s = if roles.len() == 1 { "" } else { "s" };
     let who = format!("{} of role{s} {}", listed(agents), listed(roles));
-    let why = if are_all_apart {
+    let why = if all_separate {
         format!("gates {gates} need {} different agents, and there are only {who}", core.len())
     } else {
         format!("gates {gates} are kept apart so that {who} cannot fill them all")
