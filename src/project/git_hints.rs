@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_of_git_say_where_they_work() {
+    fn commands_of_git_name_their_folder() {
         let words = GitCommands::in_folder(Path::new(".aof/branch"));
         let with_folder = |text: &str| words.with_folder(text.to_owned());
         assert_eq!(

@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn every_template_is_a_project_whoever_begins_it() {
+    fn every_template_is_a_project_for_any_owner() {
         let hostile = "\"}} {{email}} \\ # : é\u{1b}\n- x";
         for (name, project) in
             [("Ada Lovelace", "Garden"), (hostile, hostile), ("", ""), ("李", "- a: b")]
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_person_is_known_even_where_git_knows_little() {
+    fn a_person_is_known_even_with_little_git_configuration() {
         let founder = Founder::new("<>\n", " ");
         assert_eq!(
             (founder.name.as_str(), founder.email.as_str()),

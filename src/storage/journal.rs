@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn the_record_says_what_was_under_way_until_it_is_cleared() {
+    fn the_record_keeps_the_step_under_way_until_it_is_cleared() {
         let home = TempDir::new().unwrap();
         let (paths, lock) = locked(&home);
         let mut intent = intent();

@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn the_local_folder_is_prepared_once_and_keeps_what_a_person_wrote() {
+    fn the_local_folder_is_prepared_once_and_keeps_text_of_a_person() {
         let home = TempDir::new().unwrap();
         let paths = Paths::at(home.path());
         paths.prepare_local().unwrap();
@@ -452,7 +452,7 @@ mod editor_schemas_tests {
     use super::*;
 
     #[test]
-    fn schemas_are_made_where_they_are_missing_or_of_another_version_and_left_alone_else() {
+    fn schemas_are_written_if_missing_or_of_another_version_only() {
         let home = TempDir::new().unwrap();
         let root = home.path();
         assert!(!are_schemas_current(root));

@@ -532,7 +532,7 @@ mod orphan_tests {
     use super::*;
 
     #[test]
-    fn a_companion_has_stayed_where_its_task_is_elsewhere() {
+    fn a_companion_stays_if_its_task_is_elsewhere() {
         let home = TempDir::new().unwrap();
         let paths = Paths::at(home.path());
         assert_eq!(orphaned_companions(&paths), []);

@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_looked_at_every_so_often_and_where_something_may_have_happened_sooner() {
+    fn everything_is_checked_from_time_to_time_and_sooner_after_a_change() {
         let start = Instant::now();
         let mut schedule = Schedule::new(start);
         assert!(schedule.tasks.is_due(start) && schedule.limits.is_due(start));
@@ -508,7 +508,7 @@ mod tests {
     }
 
     #[test]
-    fn trouble_is_tried_again_ever_later_and_at_once_where_something_has_changed() {
+    fn trouble_is_retried_ever_later_and_at_once_after_a_change() {
         let now = Instant::now();
         let mut pause = Pause::default();
         let meet = |pause: &mut Pause, text: &str| pause.back_off(text.to_owned(), now);

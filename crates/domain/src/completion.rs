@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn the_digest_is_of_what_was_said_not_how() {
+    fn the_digest_covers_content_not_form() {
         let one = completion(&json!({"a": 1, "b": {"x": 1, "y": 2}}));
         let mut two = completion(&json!({"b": {"y": 2, "x": 1}, "a": 1}));
         two.ticket.visit = None;

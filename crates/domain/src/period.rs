@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_what_people_write() {
+    fn periods_are_read_as_people_write_them() {
         for (text, seconds) in
             [("45m", 2_700), ("2h", 7_200), ("5d", 432_000), ("1h30m", 5_400), ("90s", 90)]
         {

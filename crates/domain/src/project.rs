@@ -370,7 +370,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_channel_is_known_by_what_it_is() {
+    fn a_channel_is_known_by_its_form() {
         let one = Channel::Command(vec!["a".into(), "b c".into()]);
         let other = Channel::Command(vec!["a".into(), "b".into(), "c".into()]);
         assert_ne!(one.key(), other.key());

@@ -161,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_what_was_meant_and_only_that() {
+    fn a_suggestion_is_the_meant_word_only() {
         let gates = ["implement", "code-review", "approve"];
         assert_eq!(nearest("implment", gates), Some("implement"));
         assert_eq!(nearest("Code-Review", gates), Some("code-review"));

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_mean_what_openssh_means_by_them() {
+    fn lines_have_the_meaning_of_openssh() {
         let day = "2026-02-16T10:00:00Z";
         for (line, expected) in [
             (format!("human-ann {KEY} ann@laptop"), true),

@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_gets_its_signature_and_stays_what_it_was() {
+    fn a_file_gets_its_signature_and_stays_the_same() {
         let yaml = "# mine\ntask: AOF-abc\nagent: 'human-ada'   # me\noutcome: complete\nsummary: |-\n  did it";
         insta::assert_snapshot!(signed(yaml, Syntax::Yaml), @"
         # mine

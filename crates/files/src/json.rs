@@ -298,7 +298,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_has_places_where_yaml_agrees() {
+    fn json_has_places_if_yaml_agrees() {
         let text = "{\n  \"task\": \"AOF-abc\",\n  \"blockers\": []\n}";
         let node = parse(text).unwrap();
         assert_eq!(&text[node.get("task").unwrap().span.clone()], "\"AOF-abc\"");

@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn markers_stand_around_what_is_disputed_and_nothing_else() {
+    fn markers_stand_around_disputed_lines_only() {
         let conflict = "<<<<<<< ours\nB\n=======\nX\n>>>>>>> theirs\n";
         assert_eq!(
             marked("a\nb\nc\nd\ne\n", "a\nB\nc\nd\nE\n", "a\nX\nc\nd\ne\n"),

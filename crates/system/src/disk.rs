@@ -243,7 +243,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_their_number_all_are_synced_and_one_that_cannot_be_is_told() {
+    fn any_number_of_files_is_synced_and_a_failure_is_reported() {
         let home = tempfile::TempDir::new().unwrap();
         for number in [0, 1, 3, 40] {
             let file = |index: usize| {

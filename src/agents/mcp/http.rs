@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_repeat_what_a_self_contained_request_says() {
+    fn headers_repeat_a_self_contained_request() {
         let with = |method: &str, mut params: Value, version: &str| {
             params["_meta"] = json!({META_VERSION: version, META_CAPABILITIES: {}});
             json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string()

@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn shells_act_as_the_agent_whatever_the_projects_settings_say() {
+    fn shells_act_as_the_agent_despite_project_settings() {
         let words = command(&launch(Preset::Claude, &[]), &facts()).words;
         let settings = words.windows(2).find(|pair| pair[0] == "--settings").unwrap();
         let settings: serde_json::Value = serde_json::from_str(&settings[1]).unwrap();

@@ -125,7 +125,7 @@ fn each_place_is_a_column_and_each_task_is_on_one() {
 }
 
 #[test]
-fn a_card_says_who_has_it_and_what_is_wrong() {
+fn a_card_shows_its_holder_and_its_problem() {
     let board = board();
     let late = board.card(&"AOF-ccc".parse().unwrap()).unwrap();
     assert!(late.overdue && !late.mine);

@@ -435,7 +435,7 @@ fn waiting_tasks_are_one_key_away() {
 }
 
 #[test]
-fn the_filter_shows_what_it_means_and_names_what_means_nothing() {
+fn the_filter_shows_its_matches_and_names_unknown_words() {
     let mut state = state((80, 24));
     press(&mut state, "/is:wait");
     let fault = screen(&mut state);
@@ -486,7 +486,7 @@ fn act(effects: &[TuiEffect]) -> &BoardAct {
 }
 
 #[test]
-fn an_approval_says_what_the_gate_wants_and_counts_once() {
+fn an_approval_gives_the_outputs_of_the_gate_and_counts_once() {
     let mut state = state((80, 24));
     press(&mut state, "lla");
     answer_page(&mut state, "AOF-ddd");

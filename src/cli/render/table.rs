@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_line_up_whatever_the_letters_and_colours_are() {
+    fn columns_line_up_with_any_letters_and_colours() {
         let text = drawn(&ROWS, usize::MAX);
         assert_eq!(
             text,
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_has_its_bounds_where_there_are_none() {
+    fn a_line_is_bounded_without_a_terminal_width() {
         let long = "word ".repeat(1000).leak();
         let text = drawn(&[ROWS[0], ROWS[1], ["c", long, "5m"]], usize::MAX);
         assert!(

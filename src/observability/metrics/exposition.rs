@@ -180,7 +180,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_gets_what_it_knows() {
+    fn a_client_gets_a_format_it_knows() {
         for (accept, format) in [
             ("", ExpositionFormat::Text),
             ("text/plain, */*", ExpositionFormat::Text),

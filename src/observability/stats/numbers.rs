@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_lies_in_it_counts() {
+    fn a_span_counts_only_its_events() {
         let span = Span { from: 100, until: 200 };
         assert_eq!(span.within(50, 150), 50);
         assert_eq!(span.within(150, 250), 50);

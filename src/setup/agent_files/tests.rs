@@ -123,7 +123,7 @@ fn claude_code_is_told_once_to_read_the_instructions() {
 }
 
 #[test]
-fn json_keeps_what_others_wrote() {
+fn json_keeps_entries_of_others() {
     insta::assert_snapshot!(merged(AgentFile::GeminiCli, "{\n    // mine\n    \"theme\": \"x\", /* why */\n    \"mcpServers\": {\n        \"git\": {\"command\": \"uvx\"}, // theirs\n    },\n}\n"), @r#"
     {
         // mine
@@ -183,7 +183,7 @@ fn an_entry_that_starts_the_server_is_a_persons_to_extend() {
 }
 
 #[test]
-fn open_code_has_its_servers_where_the_file_has_them() {
+fn open_code_keeps_the_place_of_its_servers() {
     let second = merged(
         AgentFile::OpenCode,
         "{\"mcp\": {\"servers\": {\"a\": {\"type\": \"local\", \"command\": [\"a\"]}}}}",
@@ -202,7 +202,7 @@ fn open_code_has_its_servers_where_the_file_has_them() {
 }
 
 #[test]
-fn toml_keeps_what_others_wrote() {
+fn toml_keeps_entries_of_others() {
     insta::assert_snapshot!(merged(AgentFile::Codex, "# mine\nmodel = 'x' # why\n\n[mcp_servers.git]\ncommand = \"uvx\"\n\n[profiles.a]\nb = 1\n"), @r#"
     # mine
     model = 'x' # why

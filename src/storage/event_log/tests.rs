@@ -24,7 +24,7 @@ fn settled(writer: &StreamWriter) -> Option<(u64, Vec<String>)> {
 }
 
 #[test]
-fn behind_the_known_end_what_is_written_again_goes_and_what_others_wrote_stays() {
+fn behind_the_known_end_rewritten_lines_go_and_lines_of_others_stay() {
     for (added, left, strays) in [
         ("", "", vec![]),
         ("again 1\nagain 2\n", "", vec![]),
@@ -45,7 +45,7 @@ fn behind_the_known_end_what_is_written_again_goes_and_what_others_wrote_stays()
 }
 
 #[test]
-fn a_stream_whose_last_line_is_not_at_its_place_is_lost() {
+fn a_stream_with_a_misplaced_last_line_is_lost() {
     for (now, at) in [
         ("one\ntwo\nthree\n", Some(14)),
         ("One\nTwo\nthree\n", Some(14)),
@@ -68,7 +68,7 @@ fn a_stream_whose_last_line_is_not_at_its_place_is_lost() {
 }
 
 #[test]
-fn whoever_reads_is_told_that_another_stream_is_there() {
+fn a_reader_notices_another_stream() {
     let home = TempDir::new().unwrap();
     let (stream, writer) = begun(&home);
     assert!(stream.writing().unwrap().is_none(), "one writes at a time");

@@ -52,7 +52,7 @@ fn other_process_body() {
 }
 
 #[test]
-fn a_waiter_is_told_once_who_holds_it_and_gets_it_when_that_process_is_killed() {
+fn a_waiter_learns_the_holder_once_and_gets_the_lock_when_it_is_killed() {
     let home = TempDir::new().unwrap();
     let paths = Paths::at(home.path());
     let mut child = other_process(home.path());

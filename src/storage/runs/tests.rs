@@ -131,7 +131,7 @@ fn nobody_else_can_look_into_it() {
 }
 
 #[test]
-fn a_visit_has_one_runner_and_others_are_told_who() {
+fn a_visit_has_one_runner_and_others_learn_its_name() {
     let (_home, runs) = home();
     let visit = ticket("AOF-abc@1");
     let ours = open(&runs, "AOF-abc@1");

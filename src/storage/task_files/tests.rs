@@ -30,7 +30,7 @@ fn id(text: &str) -> TaskId {
 }
 
 #[test]
-fn a_task_is_found_wherever_people_put_it() {
+fn a_task_is_found_in_every_folder() {
     let (_home, paths) = project();
     for path in [
         "tasks/AOF-flat1.md",

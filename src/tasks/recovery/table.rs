@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_a_stopped_command_is_frozen_where_nobody_changed_anything_but_the_rules() {
+    fn a_stopped_command_freezes_nothing_if_only_the_rules_changed() {
         for facts in everything() {
             let is_as_left = facts.file == FileState::AsIntended && facts.is_head_unchanged;
             if is_as_left && facts.verdict == EngineVerdict::Foreign {

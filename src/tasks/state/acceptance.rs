@@ -388,7 +388,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn boxes_are_counted_where_they_are_part_of_the_text() {
+    fn boxes_are_counted_only_in_the_text() {
         let body = "# Login\n\n- [ ] one\n* [x] two\n  1. [X] three\n- [y] four\n-[ ] five\n- [ ]six\n\n```\n- [ ] code\n```\n\n\
                     > - [ ] quoted\n\n- [ ] `six`\n\n<!-- aof:work AOF-abc@0 -->\n## work\n\n- [ ] of an agent\n";
         let items: Vec<(String, bool)> =

@@ -535,7 +535,7 @@ fn shells_of_clients_have_the_agents_name() {
 }
 
 #[test]
-fn without_an_agent_no_client_is_told_who_acts() {
+fn clients_get_no_agent_if_none_is_given() {
     let env = TestEnvironment::with_rules(
         "workflow:\n  gates:\n    - {id: ok, role: boss}\n",
         "roles:\n  boss: {agents: [human-ada]}\n",
@@ -548,7 +548,7 @@ fn without_an_agent_no_client_is_told_who_acts() {
 }
 
 #[test]
-fn init_takes_out_again_what_it_set_up() {
+fn init_removes_its_own_setup() {
     let env = TestEnvironment::without_repository();
     let _ = env.aof(&["init", "--agents"]).success();
     let rehearsed = env.aof(&["init", "--remove", "--dry-run"]).success();

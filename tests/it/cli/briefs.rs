@@ -370,7 +370,7 @@ fn text_of(env: &TestEnvironment, ticket: &str) -> String {
 }
 
 #[test]
-fn a_brief_says_what_happened_and_who_said_what() {
+fn a_brief_shows_events_and_statements_with_their_authors() {
     for case in CASES {
         let (env, id) = begun(case.gates);
         for happens in case.happens {
@@ -448,7 +448,7 @@ fn a_brief_says_what_happened_and_who_said_what() {
 }
 
 #[test]
-fn a_person_whom_org_yaml_lacks_is_named_as_in_git() {
+fn a_person_missing_in_org_yaml_is_named_as_in_git() {
     let (env, id) = begun(WORK_AND_REVIEW);
     let _ = env.complete(&id, "agent-7");
     for (words, told) in [

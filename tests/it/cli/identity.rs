@@ -117,7 +117,7 @@ fn boxes_that_a_check_reads_are_taken_out_only_at_a_terminal() {
 }
 
 #[test]
-fn a_child_leaves_its_parent_only_at_a_terminal_where_gates_wait_for_children() {
+fn a_child_leaves_a_waiting_parent_only_at_a_terminal() {
     let project = "workflow:\n  gates:\n    - {id: build, role: worker}\n    - {id: ship, role: worker, waitFor: children}\n";
     let env = TestEnvironment::with_rules(project, ORG);
     let parent = &env.new_task(&["Parent"]);
@@ -130,7 +130,7 @@ fn a_child_leaves_its_parent_only_at_a_terminal_where_gates_wait_for_children() 
 }
 
 #[test]
-fn a_person_who_is_only_named_is_marked() {
+fn a_person_without_proof_is_marked() {
     let env = TestEnvironment::with_rules(PROJECT, ORG);
     let id = &env.new_task(&["Login", "--tag", "auth"]);
     let _ = env.complete(id, "agent-1");
@@ -160,7 +160,7 @@ fn a_person_who_is_only_named_is_marked() {
 }
 
 #[test]
-fn gits_user_who_is_an_agent_acts_as_that_agent() {
+fn a_git_user_that_is_an_agent_acts_as_that_agent() {
     let env = TestEnvironment::with_rules(PROJECT, ORG);
     let id = &env.new_task(&["Login", "--tag", "auth"]);
     let seen = &env.new_task(&["Logout", "--tag", "auth"]);
@@ -212,7 +212,7 @@ fn gits_user_who_is_an_agent_acts_as_that_agent() {
 }
 
 #[test]
-fn verify_reports_what_an_agent_was_not_permitted() {
+fn verify_reports_acts_without_permission() {
     let env = TestEnvironment::with_rules(PROJECT, ORG);
     let id = &env.new_task(&["Login", "--tag", "auth"]);
     let _ = env.complete(id, "agent-1");

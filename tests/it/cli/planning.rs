@@ -296,7 +296,7 @@ workflow:
 }
 
 #[test]
-fn mine_tells_what_i_hold_from_what_is_free() {
+fn mine_separates_held_tasks_from_free_ones() {
     let env = TestEnvironment::new();
     let _ = env.new_task(&["Held"]);
     let _ = env.new_task(&["Free"]);

@@ -143,7 +143,7 @@ fn the_index_is_made_anew_and_is_never_the_truth() {
 }
 
 #[test]
-fn whatever_is_searched_for_the_answer_is_plain() {
+fn every_search_has_a_plain_answer() {
     let env = TestEnvironment::new();
     write_task(&env, "AOF-aaa", "title: One", format!("{}end", "word ".repeat(12_000)));
     env.write("tasks/AOF-bad.md", b"---\ntitle: Bad\n---\n\xff\xfe walrus\n");

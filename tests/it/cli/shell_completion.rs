@@ -59,7 +59,7 @@ fn ids_are_offered_with_their_titles() {
 }
 
 #[test]
-fn tasks_that_wait_for_whoever_asks_come_first() {
+fn tasks_that_wait_for_the_user_come_first() {
     let env = project();
     let ask_as = |agent: &str| {
         let mut command = env.aof_command(&["--", "aof", "task", "brief", "AOF-"]);

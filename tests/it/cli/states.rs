@@ -143,7 +143,7 @@ agents:
 ";
 
 #[test]
-fn open_points_are_listed_where_somebody_decides() {
+fn open_points_are_listed_at_decisions() {
     let env = TestEnvironment::with_rules(DECIDED, DECIDING);
     let id = env.new_task(&["Add login"]);
     let _ = env.complete(&id, "agent-7");
@@ -191,7 +191,7 @@ fn the_notice_of_an_escalation_has_the_reason_and_the_last_review() {
 }
 
 #[test]
-fn agents_that_the_register_lacks_are_named_where_nobody_is_available() {
+fn unregistered_agents_are_named_if_a_role_has_no_agent() {
     let org = "roles: {backend: {agents: [agent-7, agent-8]}}\nagents: {agent-1: {}}\n";
     let rules = "workflow: {gates: [{id: work, role: backend}]}\n";
     let env = TestEnvironment::with_rules(rules, org);

@@ -11,7 +11,7 @@ fn an_empty_variable_names_no_agent() {
 }
 
 #[test]
-fn usage_errors_are_json_where_json_is_wanted() {
+fn usage_errors_are_json_with_json_output() {
     let env = TestEnvironment::new();
     for args in [
         &["--json", "frobnicate"][..],
@@ -101,7 +101,7 @@ fn the_demo_says_that_it_has_no_json() {
 }
 
 #[test]
-fn the_demo_fits_a_terminal_of_80_columns_and_ends_with_what_to_try() {
+fn the_demo_fits_a_terminal_of_80_columns_and_ends_with_commands_to_try() {
     let env = TestEnvironment::without_repository();
     let shown = env.aof(&["demo"]).success().stdout;
     let lines: Vec<&str> = shown.lines().collect();

@@ -187,7 +187,7 @@ workflow:
 }
 
 #[test]
-fn decide_lists_what_waits_where_nobody_can_be_asked() {
+fn decide_lists_waiting_tasks_without_a_terminal() {
     let env = TestEnvironment::with_rules(DECISIONS, PEOPLE);
     assert_eq!(env.aof(&["decide"]).success().stdout, "nothing waits for you\n");
     let late = &env.new_task(&["Late"]);

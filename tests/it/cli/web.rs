@@ -257,7 +257,7 @@ fn a_form_completes_a_task_once_however_often_it_is_sent() {
 }
 
 #[test]
-fn a_refusal_says_why_and_keeps_what_was_typed() {
+fn a_refusal_gives_its_reason_and_keeps_the_typed_text() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     let board = Board::start(&env, &["--agent", "agent-7"]);
@@ -979,7 +979,7 @@ fn may_act(board: &Board, env: &TestEnvironment, id: &str) -> bool {
 }
 
 #[test]
-fn a_link_acts_only_where_it_was_asked_for_at_a_terminal() {
+fn a_link_acts_only_if_requested_at_a_terminal() {
     let env = TestEnvironment::with_rules(PROJECT, WITH_ADA);
     let id = env.new_task(&["Add login"]);
     let (mut seat, mut board, first) = Board::launch_at_terminal(&env, &[]);
@@ -1004,7 +1004,7 @@ fn a_link_acts_only_where_it_was_asked_for_at_a_terminal() {
 }
 
 #[test]
-fn a_server_without_a_terminal_acts_only_as_whom_it_was_started_for() {
+fn a_server_without_a_terminal_acts_only_as_its_starter() {
     for (args, variables, acts) in [
         (&[][..], &[][..], false),
         (&["--agent", "human-ada"], &[], true),

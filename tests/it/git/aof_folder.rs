@@ -86,7 +86,7 @@ fn unwritable_schemas_stop_nothing_else_and_the_doctor_reports_them() {
 }
 
 #[test]
-fn a_watcher_makes_again_what_is_deleted_under_it() {
+fn a_watcher_restores_deleted_folders() {
     let env = clone();
     let mut watcher = env.start(&["watch"]);
     eventually("the schemas are made", || MADE.iter().all(|name| env.exists(name)));

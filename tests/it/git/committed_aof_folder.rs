@@ -37,7 +37,7 @@ fn refused(output: &Output) {
 }
 
 #[test]
-fn nothing_is_done_with_what_is_committed_there() {
+fn files_committed_in_the_aof_folder_stop_all_commands() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     let other = env.new_task(&["Add logout"]);
@@ -101,7 +101,7 @@ fn nothing_is_done_with_what_is_committed_there() {
 }
 
 #[test]
-fn nor_with_what_is_only_staged_whatever_the_index_is_like() {
+fn files_staged_in_the_aof_folder_stop_all_commands_with_any_index() {
     let plain = &["update-index", "--no-split-index"][..];
     for layout in [plain, &["update-index", "--index-version", "4"]].into_iter().chain(LAYOUTS) {
         let env = TestEnvironment::new();
@@ -194,7 +194,7 @@ fn a_watcher_at_work_takes_nothing_that_git_brings() {
 }
 
 #[test]
-fn nor_with_what_the_checkout_around_a_project_on_its_own_branch_has() {
+fn files_of_the_checkout_around_a_project_branch_stop_all_commands() {
     let mut env = repository();
     let _ = env.aof(&["init", "--branch", "tasks"]).success();
     let id = env.new_task(&["Add login"]);

@@ -342,7 +342,7 @@ fn draws(draw: &mut Draw) -> Vec<BTreeSet<usize>> {
 }
 
 #[test]
-fn commits_are_made_and_signed_by_whom_git_would_make_and_sign_them() {
+fn commits_have_the_author_and_signature_that_git_would_use() {
     let seed = std::env::var("AOF_CONFIGURATION_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = seed.unwrap_or_else(|| {
         u64::from(std::process::id()) << 32
@@ -400,7 +400,7 @@ fn noted(env: &TestEnvironment) -> (String, PathBuf) {
 }
 
 #[test]
-fn git_is_asked_only_where_it_must_be_and_once() {
+fn git_is_asked_once_and_only_if_necessary() {
     let env = TestEnvironment::new();
     let (path, notes) = noted(&env);
     let asked = |args: &[&str]| {
@@ -448,7 +448,7 @@ fn without_an_installed_git_only_includes_and_the_environment_are_out_of_reach()
 }
 
 #[test]
-fn a_new_project_is_by_whom_git_says_for_its_folder() {
+fn a_new_project_has_the_author_of_its_folders_git_configuration() {
     let env = TestEnvironment::without_repository();
     fs::write(env.home().join("work"), "[user]\n\tname = Work\n\temail = work@example.org\n")
         .unwrap();

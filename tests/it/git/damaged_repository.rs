@@ -286,7 +286,7 @@ fn a_pipe_in_the_place_of_a_file_of_gits_keeps_nobody_waiting() {
 }
 
 #[test]
-fn a_damaged_index_of_a_pack_is_named_with_what_makes_it_anew() {
+fn a_damaged_pack_index_is_reported_with_its_fix() {
     let (env, _) = scene();
     env.git(&["repack", "-a", "-d", "-q"]);
     let path = packed(&env, "idx");

@@ -36,7 +36,7 @@ fn touch(env: &TestEnvironment, folder: &str) {
 }
 
 #[test]
-fn a_task_whose_bytes_git_would_change_is_refused_and_no_other() {
+fn a_task_is_refused_only_if_git_would_change_its_bytes() {
     for (line, by, fix) in [
         ("", "core.autocrlf", "-text"),
         ("* text=auto eol=crlf", "text", "-text"),

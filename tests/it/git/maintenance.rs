@@ -49,7 +49,7 @@ fn forget_start(env: &TestEnvironment) {
 }
 
 #[test]
-fn a_step_has_git_pack_what_it_would_pack_after_a_commit() {
+fn a_step_lets_git_pack_as_after_a_commit() {
     let env = scene();
     let _ = env.new_task(&["Before"]);
     assert!(!env.exists(".aof/maintenance"), "nothing is due");

@@ -290,7 +290,7 @@ fn a_cleaned_exclusion_is_written_again() {
 }
 
 #[test]
-fn there_is_one_inbox_and_what_lies_elsewhere_is_named() {
+fn one_inbox_counts_and_files_elsewhere_are_named() {
     let env = repository();
     let begun = env.aof(&["init", "--branch", "aof", "--json"]).success().json();
     assert_eq!(begun["checkout"]["committed"], serde_json::json!(["project.yaml"]));
@@ -331,7 +331,7 @@ fn there_is_one_inbox_and_what_lies_elsewhere_is_named() {
 }
 
 #[test]
-fn the_committed_project_yaml_says_where_it_lives() {
+fn the_committed_project_yaml_names_its_branch() {
     let env = repository();
     let _ = env.aof(&["init", "--branch", "aof"]).success();
     env.new_task(&["Add login"]);
@@ -355,7 +355,7 @@ fn the_committed_project_yaml_says_where_it_lives() {
 }
 
 #[test]
-fn commands_of_git_that_are_told_work_where_they_are_read() {
+fn shown_git_commands_work_in_the_readers_folder() {
     let env = repository();
     let _ = env.aof(&["init", "--branch", "aof"]).success();
     let id = env.new_task(&["Add login"]);
@@ -457,7 +457,7 @@ fn branches_of_the_code_that_know_nothing_of_it_find_it() {
 }
 
 #[test]
-fn agents_and_people_are_told_of_it_where_the_code_is() {
+fn the_project_branch_is_announced_beside_the_code() {
     let env = repository();
     let _ = env.aof(&["init", "--branch", "aof", "--agents"]).success();
     let file = fs::read_dir(env.path(".aof/branch/tasks")).unwrap().next().unwrap().unwrap().path();

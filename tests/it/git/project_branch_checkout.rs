@@ -89,7 +89,7 @@ fn another_branch_is_told() {
 }
 
 #[test]
-fn a_rebase_is_what_git_is_in_the_middle_of() {
+fn an_unfinished_rebase_is_named() {
     let env = repository();
     let _ = env.aof(&["init", "--branch", "aof"]).success();
     let id = env.new_task(&["Add login"]);
@@ -122,7 +122,7 @@ fn a_rebase_is_what_git_is_in_the_middle_of() {
 }
 
 #[test]
-fn a_bisection_is_what_git_is_in_the_middle_of() {
+fn an_unfinished_bisection_is_named() {
     let (env, _) = with_work();
     env.git(&["-C", ".aof/branch", "stash", "--quiet"]);
     env.git(&["-C", ".aof/branch", "bisect", "start", "aof", "aof~1"]);
@@ -264,7 +264,7 @@ fn a_killed_checkout_is_told_and_made_again_once_it_is_removed() {
 }
 
 #[test]
-fn whoever_works_on_the_branch_in_the_main_worktree_has_it_there() {
+fn a_branch_checked_out_in_the_main_worktree_stays_there() {
     let (env, id) = without_its_folder();
     env.git(&["worktree", "add", "--quiet", "-b", "feature", "../feature"]);
     env.git(&["switch", "--quiet", "aof"]);

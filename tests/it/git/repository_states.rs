@@ -9,7 +9,7 @@ use crate::support::environment::{LAYOUTS, ORG, PROJECT, TestEnvironment, eventu
 use crate::support::merge_scene::{aside, scene, verified};
 
 #[test]
-fn without_a_repository_or_a_project_it_says_what_is_missing() {
+fn a_missing_repository_or_project_is_named() {
     let env = TestEnvironment::without_repository();
     assert_snapshot!(env.aof(&["task", "new", "Add login"]), @"
     exit 3
@@ -398,7 +398,7 @@ fn an_index_that_only_git_reads_keeps_nobody_from_anything() {
 }
 
 #[test]
-fn a_clone_goes_on_where_the_other_stopped() {
+fn a_clone_continues_the_work_of_the_other() {
     let mut env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     let _ = env.complete(&id, "agent-7");
@@ -413,7 +413,7 @@ fn a_clone_goes_on_where_the_other_stopped() {
 }
 
 #[test]
-fn an_index_that_a_power_cut_emptied_is_told_with_what_makes_it_anew() {
+fn an_index_emptied_by_a_power_cut_is_reported_with_its_fix() {
     for bytes in [vec![], vec![0; 300]] {
         let env = TestEnvironment::new();
         let id = env.new_task(&["Add login"]);

@@ -231,7 +231,7 @@ fn taken_back_whole(env: &TestEnvironment, act: impl FnOnce()) {
 }
 
 #[test]
-fn the_watcher_puts_it_back_and_what_is_staged_stays() {
+fn the_watcher_restores_the_branch_and_keeps_staged_changes() {
     let (env, id) = scene();
     let _watcher = Watcher::start(&env);
     eventually("it begins", || log(&env).contains("watching"));

@@ -46,7 +46,7 @@ fn own(env: &TestEnvironment) -> String {
 }
 
 #[test]
-fn the_watcher_has_the_index_have_again_what_is_committed_and_what_is_staged_stays() {
+fn the_watcher_restores_committed_entries_of_the_index_and_keeps_staged_ones() {
     let (env, id) = scene();
     env.write(
         "project.yaml",
@@ -359,7 +359,7 @@ fn a_task_that_came_while_git_read_its_index_is_named_and_stays_in_git() {
 }
 
 #[test]
-fn an_edit_on_top_of_what_is_committed_makes_nobody_s_of_what_git_left() {
+fn an_edit_after_a_commit_does_not_claim_leftovers_of_git() {
     let (env, id) = scene();
     let path = format!("tasks/{id}.md");
     env.write("code.txt", "mine\n");

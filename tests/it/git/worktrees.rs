@@ -140,7 +140,7 @@ fn the_watcher_hands_out_no_task_that_another_worktree_has() {
 }
 
 #[test]
-fn init_offers_a_branch_of_its_own_where_there_is_code() {
+fn init_offers_a_separate_branch_beside_code() {
     let env = TestEnvironment::without_rules();
     env.write("code.txt", "one\n");
     env.commit_all("code");

@@ -104,7 +104,7 @@ fn the_doctor_says_that_nothing_is_wrong() {
 }
 
 #[test]
-fn each_complaint_says_what_why_and_what_to_do() {
+fn each_complaint_has_a_problem_a_reason_and_a_fix() {
     let (env, id) = scene();
     env.write("project.yaml", format!("{PROJECT}# later\n"));
     let path = env.task_path(&id);
@@ -286,7 +286,7 @@ fn of_two_files_it_is_said_which_one_counts_and_whether_any_does() {
 }
 
 #[test]
-fn an_index_that_was_left_behind_catches_up_and_what_is_staged_stays() {
+fn a_stale_index_catches_up_and_keeps_staged_changes() {
     let (env, id) = scene();
     let path = env.task_path(&id);
     let earlier = env.git(&["rev-parse", &format!("HEAD~1:{path}")]).trim().to_owned();
@@ -498,7 +498,7 @@ fn rules_that_are_not_in_force_are_told() {
 }
 
 #[test]
-fn tasks_that_stand_where_the_rules_have_changed_follow_them() {
+fn tasks_at_changed_gates_follow_the_rules() {
     let (env, _) = scene();
     env.write(
         "project.yaml",

@@ -150,7 +150,7 @@ fn a_found_edit_that_would_be_misread_waits_and_a_committed_one_is_reported() {
 }
 
 #[test]
-fn the_doors_refuse_what_would_be_misread() {
+fn the_doors_refuse_values_that_would_be_misread() {
     let env = TestEnvironment::with_rules(WITH_PERSON, WITH_BOSS);
     let id = env.new_task(&["Login"]);
     let before = env.head();
@@ -307,7 +307,7 @@ fn a_file_under_a_finished_task_s_id_is_reported_with_advice_that_works() {
 }
 
 #[test]
-fn a_hint_brings_back_only_what_head_has() {
+fn a_hint_restores_only_files_of_head() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Login"]);
     let path = env.task_path(&id);

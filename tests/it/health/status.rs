@@ -127,7 +127,7 @@ fn rules_that_are_gone_are_missed_with_the_way_back() {
 }
 
 #[test]
-fn status_tells_what_stands_in_place_of_the_rules() {
+fn status_reports_a_link_in_place_of_the_rules() {
     let env = TestEnvironment::new();
     let _ = env.new_task(&["Add login"]);
     fs::rename(env.path("project.yaml"), env.path("rules.yaml")).unwrap();
@@ -184,7 +184,7 @@ fn a_file_in_place_of_the_tasks_is_reported_as_such() {
 }
 
 #[test]
-fn status_tells_what_stands_in_place_of_the_inbox() {
+fn status_reports_a_file_in_place_of_the_inbox() {
     let env = TestEnvironment::new();
     let _ = env.new_task(&["Add login"]);
     fs::remove_dir_all(env.path(".aof/inbox")).unwrap();
@@ -225,7 +225,7 @@ fn a_lock_that_somebody_left_is_told_with_its_age() {
 }
 
 #[test]
-fn an_index_that_is_gone_or_damaged_is_told_with_what_makes_it_anew() {
+fn a_missing_or_damaged_index_is_reported_with_its_fix() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     let _ = finished(&env);
@@ -297,7 +297,7 @@ fn a_clone_that_does_not_know_the_merge_driver_is_told() {
 }
 
 #[test]
-fn init_says_which_hook_it_leaves_alone_and_what_that_lacks() {
+fn init_names_a_foreign_hook_and_the_line_it_lacks() {
     let env = TestEnvironment::without_repository();
     env.git(&["init", "--quiet", "--initial-branch=main"]);
     env.write(".git/hooks/pre-commit", "#!/bin/sh\nexit 0\n");

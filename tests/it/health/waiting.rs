@@ -33,7 +33,7 @@ fn titles(list: &Value) -> Vec<String> {
 }
 
 #[test]
-fn status_begins_with_what_waits_for_the_person_who_looks() {
+fn status_begins_with_tasks_that_wait_for_its_user() {
     let env = environment();
     let judged = env.new_task(&["Judge me"]);
     let held = env.new_task(&["Held by me"]);

@@ -275,7 +275,7 @@ fn a_task_that_is_frozen_keeps_its_files_waiting_and_stops_no_other() {
 }
 
 #[test]
-fn a_task_whose_file_is_in_trouble_keeps_its_files_waiting() {
+fn a_task_with_a_broken_file_keeps_its_completions_waiting() {
     let env = TestEnvironment::new();
     let ids: Vec<String> =
         (0..4).map(|number| env.new_task(&[&format!("Task {number}")])).collect();
@@ -310,7 +310,7 @@ fn a_task_whose_file_is_in_trouble_keeps_its_files_waiting() {
 }
 
 #[test]
-fn a_task_whose_file_is_away_keeps_its_files_waiting_until_head_lacks_it_as_well() {
+fn a_task_with_a_missing_file_keeps_its_completions_waiting_until_head_lacks_it() {
     let env = TestEnvironment::new();
     let ids = [env.new_task(&["Saved by renaming"]), env.new_task(&["Deleted"])];
     for id in &ids {
@@ -474,7 +474,7 @@ fn a_file_from_before_a_kill_and_a_later_one_name_one_visit() {
 
 #[test]
 #[cfg(debug_assertions)]
-fn whoever_is_killed_holds_nothing_any_more() {
+fn a_killed_command_holds_no_completion_file() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     drop_early(&env, &id);
@@ -537,7 +537,7 @@ fn a_delivery_that_is_killed_anywhere_is_finished_by_the_next() {
 }
 
 #[test]
-fn nobody_else_may_drop_a_completion_whatever_the_umask() {
+fn other_users_cannot_drop_a_completion_with_any_umask() {
     let env = TestEnvironment::new();
     let mut shell = env.command("sh");
     shell.args(["-c", "umask 0 && aof new More"]);

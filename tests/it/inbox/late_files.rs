@@ -147,7 +147,7 @@ fn a_file_from_before_the_first_completion_is_late_and_the_next_one_counts() {
 
 #[test]
 #[cfg(debug_assertions)]
-fn whoever_sees_that_the_first_word_counts_may_say_the_next_at_once() {
+fn the_next_completion_may_follow_once_the_first_counts() {
     for point in ["ops.file-written", "git.ref-moved", "ops.committed"] {
         let env = TestEnvironment::with_rules(PROJECT, ALONE);
         let id = env.new_task(&["Add login"]);
@@ -230,7 +230,7 @@ roles:
 ";
 
 #[test]
-fn whoever_loses_by_less_than_a_second_is_told_who_won_also_without_a_role_at_the_next_gate() {
+fn a_loser_by_less_than_a_second_learns_the_winner_without_a_role_at_the_next_gate() {
     let env = TestEnvironment::with_rules(APART, ROLES);
     let id = env.new_task(&["Add login"]);
     let other = env.new_task(&["Add logout"]);
@@ -263,7 +263,7 @@ fn whoever_loses_by_less_than_a_second_is_told_who_won_also_without_a_role_at_th
 }
 
 #[test]
-fn whoever_had_no_role_at_the_ended_visit_is_told_so() {
+fn an_agent_without_a_role_at_the_ended_visit_is_refused_for_it() {
     let env = TestEnvironment::with_rules(APART, ROLES);
     let id = env.new_task(&["Add login"]);
     let text = format!("task: {id}\nagent: human-ada\noutcome: complete\nsummary: Mine\n");
@@ -277,7 +277,7 @@ fn whoever_had_no_role_at_the_ended_visit_is_told_so() {
 }
 
 #[test]
-fn one_round_takes_json_at_once_and_waits_for_what_has_no_end() {
+fn one_round_takes_json_at_once_and_waits_for_unfinished_files() {
     let env = TestEnvironment::new();
     let taken_in = |name: &str, text: &dyn Fn(&str) -> String| {
         let id = env.new_task(&["Add login"]);

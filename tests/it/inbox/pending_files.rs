@@ -150,7 +150,7 @@ fn while_git_is_busy_all_wait_for_that() {
 }
 
 #[test]
-fn a_rehearsal_meets_what_the_command_would_meet() {
+fn a_rehearsal_meets_the_obstacles_of_the_command() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     let _ = env.complete(&id, "agent-7");
@@ -170,7 +170,7 @@ fn a_rehearsal_meets_what_the_command_would_meet() {
 }
 
 #[test]
-fn a_rehearsal_of_a_hand_made_task_meets_what_keeps_it_from_being_taken_up() {
+fn a_rehearsal_of_a_hand_made_task_meets_obstacles_of_its_adoption() {
     let words = ["complete", "--agent", "agent-7", "--outcome", "complete", "--summary", "Done"];
     for (command, more) in [("cancel", &["--reason", "Not needed"][..]), (words[0], &words[1..])] {
         let env = TestEnvironment::new();

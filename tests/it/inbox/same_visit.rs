@@ -73,7 +73,7 @@ fn the_watcher_does_the_same() {
 }
 
 #[test]
-fn a_file_in_a_later_batch_means_what_was_open_when_the_scan_began() {
+fn a_file_in_a_later_batch_means_the_visit_open_at_the_scan() {
     let env = TestEnvironment::with_rules(PROJECT, ALL);
     let ids: Vec<String> = (0..60).map(|number| format!("AOF-t{number:02}")).collect();
     for id in &ids {

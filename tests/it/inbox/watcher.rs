@@ -255,7 +255,7 @@ fn a_hand_made_task_is_taken_up_once_its_workflow_is_committed() {
 }
 
 #[test]
-fn the_watcher_ends_what_takes_too_long_when_its_time_comes() {
+fn the_watcher_ends_overdue_visits_in_time() {
     let rules = "workflow:\n  gates:\n    - {id: implement, role: backend, timeout: 2s, escalateTo: architect}\n";
     let env = TestEnvironment::with_rules(rules, crate::support::environment::ORG);
     let watcher = Watcher::start(&env);

@@ -97,7 +97,7 @@ fn an_open_task_in_the_archive_is_listed_once_its_file_is_back() {
 }
 
 #[test]
-fn whatever_is_done_with_an_open_task_in_the_archive_brings_it_home() {
+fn every_act_on_an_open_task_in_the_archive_brings_it_home() {
     let next = |env: &TestEnvironment, _: &str| env.aof(&["task", "next", "--agent", "agent-8"]);
     let complete = |env: &TestEnvironment, id: &str| env.say(id, "agent-7", "complete", &[]);
     let edit =
@@ -118,7 +118,7 @@ fn whatever_is_done_with_an_open_task_in_the_archive_brings_it_home() {
 }
 
 #[test]
-fn the_watcher_brings_home_what_a_merge_left_in_the_archive() {
+fn the_watcher_brings_home_open_tasks_that_a_merge_archived() {
     let (env, id) = open_in_the_archive();
     let text = env.task_text(&id);
     let watched = env.aof(&["watch", "--once"]).success();

@@ -6,7 +6,7 @@ use crate::support::environment::{TestEnvironment, nameless};
 use crate::support::merge_scene::{THEN_DONE, aside, entries, forked, scene, verified};
 
 #[test]
-fn both_sides_keep_what_they_did() {
+fn both_sides_keep_their_acts() {
     let (env, id) = scene();
     aside(&env, "side", || {
         let _ = env.complete(&id, "agent-7").success();
@@ -27,7 +27,7 @@ fn both_sides_keep_what_they_did() {
 }
 
 #[test]
-fn a_visit_ends_once_and_git_s_merge_is_told_what_it_superseded() {
+fn a_visit_ends_once_and_the_merge_commit_lists_superseded_entries() {
     let (env, id) = scene();
     aside(&env, "side", || {
         let _ = env.say(&id, "agent-8", "complete", &["--id", "theirs"]).success();
@@ -313,7 +313,7 @@ fn a_project_in_a_folder_of_a_repository_with_two_of_them_merges_by_its_own_rule
 }
 
 #[test]
-fn whoever_is_superseded_is_told_once() {
+fn a_superseded_agent_is_notified_once() {
     let (env, id) = scene();
     let notify = "agents:\n  agent-8: {notify: [{command: [sh, -c, \"cat >> told\"]}]}\n";
     env.write("org.yaml", format!("{}{notify}", crate::support::environment::ORG));
@@ -374,7 +374,7 @@ fn unmerged_files_are_merged_by_meaning() {
 }
 
 #[test]
-fn no_advice_throws_away_what_the_other_side_did() {
+fn no_advice_discards_acts_of_the_other_side() {
     let (env, id) = scene();
     let path = env.task_path(&id);
     aside(&env, "side", || {

@@ -173,7 +173,7 @@ fn a_person_s_decision_is_asked_in_the_right_file() {
 }
 
 #[test]
-fn whoever_adds_it_first_is_told_what_would_be_lost() {
+fn adding_a_mistaken_rename_names_the_loss() {
     for into in ["main", "side"] {
         let (env, [id, other], _) = mixed("flat", into);
         env.git(&["add", "--all"]);

@@ -78,7 +78,7 @@ fn a_person_may_take_one_side_of_a_merge() {
 }
 
 #[test]
-fn a_merge_that_takes_back_what_this_branch_has_is_refused() {
+fn a_merge_that_reverts_this_branch_is_refused() {
     let (env, id) = scene();
     let path = env.task_path(&id);
     let before = env.read(&path);
@@ -96,7 +96,7 @@ fn a_merge_that_takes_back_what_this_branch_has_is_refused() {
 }
 
 #[test]
-fn a_merge_of_a_person_lists_nothing_and_verify_tells_what_it_superseded() {
+fn a_merge_of_a_person_lists_nothing_and_verify_reports_superseded_entries() {
     let (env, id) = scene();
     aside(&env, "side", || {
         let _ = env.say(&id, "agent-8", "complete", &["--id", "theirs"]).success();

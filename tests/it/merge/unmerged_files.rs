@@ -159,7 +159,7 @@ fn a_lock_that_cannot_be_made_is_nobodys() {
 }
 
 #[test]
-fn the_doctor_says_where_git_would_not_find_aof() {
+fn the_doctor_reports_a_merge_driver_that_git_cannot_find() {
     let (env, _) = scene();
     let doctor = |path: Option<&str>| {
         let mut command = env.aof_command(&["doctor"]);

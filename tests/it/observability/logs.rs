@@ -69,7 +69,7 @@ fn for_programs_a_line_is_an_object() {
 }
 
 #[test]
-fn the_watcher_says_what_it_did_and_why_in_one_line_each_and_nobody_forges_one() {
+fn the_watcher_logs_each_act_in_one_line_that_no_text_can_forge() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     env.write(

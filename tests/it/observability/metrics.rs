@@ -194,7 +194,7 @@ fn counters_without_a_file_come_from_the_stream_of_events() {
 }
 
 #[test]
-fn skips_and_timeouts_are_those_of_the_histories_whatever_the_commits_and_the_rules_of_today_say() {
+fn skips_and_timeouts_come_from_histories_not_from_commits_or_rules() {
     let rules = "\
 project: {name: shop}
 workflow:
@@ -272,7 +272,7 @@ workflow: {gates: [{id: work, role: backend}, {id: review, role: architect, canR
 }
 
 #[test]
-fn rejections_are_the_same_wherever_they_are_counted() {
+fn rejections_are_the_same_in_every_count() {
     let rules = "\
 project: {name: shop}
 workflow:
@@ -381,7 +381,7 @@ fn a_file_that_cannot_be_read_is_counted_and_named_and_hides_none_of_the_others(
 }
 
 #[test]
-fn a_task_whose_file_is_broken_counts_as_it_was_committed_last() {
+fn a_task_with_a_broken_file_counts_as_last_committed() {
     let env = TestEnvironment::with_rules(RULES, PEOPLE);
     let id = env.new_task(&["Add login"]);
     let _ = env.complete(&id, "agent-3");
@@ -395,7 +395,7 @@ fn a_task_whose_file_is_broken_counts_as_it_was_committed_last() {
 }
 
 #[test]
-fn a_gate_that_was_renamed_keeps_what_was_counted_and_stands_for_nothing_any_more() {
+fn a_renamed_gate_keeps_its_counts_but_gets_no_more() {
     let env = TestEnvironment::with_rules(RULES, PEOPLE);
     let id = env.new_task(&["Add login"]);
     let _ = env.complete(&id, "agent-3");
@@ -447,7 +447,7 @@ fn a_clock_that_ran_backwards_counts_as_no_time_and_is_told() {
 }
 
 #[test]
-fn a_file_is_replaced_at_once_and_stays_readable_for_whom_it_was() {
+fn a_file_is_replaced_at_once_and_keeps_its_readers() {
     let env = TestEnvironment::with_rules(RULES, PEOPLE);
     let mode = |name: &str| fs::metadata(env.path(name)).unwrap().permissions().mode() & 0o777;
     let _ = env.aof(&["metrics", "--output", "aof.prom"]).success();
@@ -616,7 +616,7 @@ fn drop_completion(env: &TestEnvironment, id: &str, agent: &str) {
 const DONE: &str = "aof_gate_transitions_total{project=\"shop\",workflow=\"default\",from_gate=\"plan\",to_gate=\"implement\",outcome=\"complete\"}";
 
 #[test]
-fn a_watcher_serves_what_happens_and_the_next_one_goes_on_from_there() {
+fn a_watcher_serves_counts_and_the_next_one_continues_them() {
     let env = TestEnvironment::with_rules(RULES, PEOPLE);
     let (one, two) = (env.new_task(&["One"]), env.new_task(&["Two"]));
     let served = Served::start(&env);

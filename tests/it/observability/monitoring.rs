@@ -36,7 +36,7 @@ fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
 }
 
 #[test]
-fn each_panel_has_a_place_of_its_own_and_says_what_it_is() {
+fn each_panel_has_its_own_place_and_a_description() {
     let panels = panels();
     let ids: BTreeSet<u64> = panels.iter().map(|panel| panel["id"].as_u64().unwrap()).collect();
     assert_eq!(ids.len(), panels.len());

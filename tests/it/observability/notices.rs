@@ -131,7 +131,7 @@ fn a_project_is_told_of_everything_in_order() {
 }
 
 #[test]
-fn agents_roles_and_the_owner_hear_what_concerns_them() {
+fn agents_roles_and_the_owner_get_notices_that_concern_them() {
     let env = TestEnvironment::with_rules(
         "\
 project: {owner: human-ada}
@@ -288,7 +288,7 @@ fn a_program_that_refuses_one_message_gets_the_others() {
 }
 
 #[test]
-fn a_rebase_tells_nothing_twice_and_a_new_branch_begins_where_it_is() {
+fn a_rebase_reports_nothing_twice_and_a_new_branch_begins_at_its_head() {
     let env = project_with(&format!("notify: [{{on: [gate_transition], {}}}]\n", into("told")));
     env.write("README.md", "one\n");
     env.write(".gitignore", "told\n.aof\n");
@@ -312,7 +312,7 @@ fn a_rebase_tells_nothing_twice_and_a_new_branch_begins_where_it_is() {
 }
 
 #[test]
-fn whoever_is_late_and_invalid_rules_are_told_of() {
+fn overdue_agents_and_invalid_rules_are_reported() {
     let env = project_with(&format!(
         "notify: [{{on: [gate_conflict, workflow_config_invalid], {}}}]\n",
         into("told")

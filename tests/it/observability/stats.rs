@@ -57,7 +57,7 @@ fn value(env: &TestEnvironment, args: &[&str]) -> Value {
 }
 
 #[test]
-fn one_screen_answers_what_people_ask_of_a_process() {
+fn one_screen_answers_questions_about_a_process() {
     let (env, _) = story();
     let output = narrow(&env, &["stats"]).success();
     assert!(output.stdout.lines().all(|line| line.chars().count() <= 80), "{output}");

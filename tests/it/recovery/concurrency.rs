@@ -46,7 +46,7 @@ fn eight_tasks_at_once_all_go_through() {
 }
 
 #[test]
-fn of_many_completions_of_one_visit_one_wins_and_the_others_are_told_who_did() {
+fn one_of_many_completions_wins_and_the_others_learn_the_winner() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     for (visit, agents) in [(0, ["agent-7", "agent-8"]), (1, ["agent-3", "agent-3"])] {
@@ -72,7 +72,7 @@ fn of_many_completions_of_one_visit_one_wins_and_the_others_are_told_who_did() {
 }
 
 #[test]
-fn of_two_completions_of_a_hand_made_task_one_wins_and_the_other_is_told_who_did() {
+fn one_of_two_completions_of_a_hand_made_task_wins_and_the_other_learns_it() {
     let env = TestEnvironment::new();
     let _ = env.new_task(&["Add logout"]);
     env.hand_made("AOF-abc", "Add login");
@@ -150,7 +150,7 @@ fn tasks_made_at_once_are_all_made() {
 }
 
 #[test]
-fn a_person_who_commits_meanwhile_loses_nothing_and_gets_only_theirs() {
+fn a_person_that_commits_meanwhile_loses_nothing_and_commits_only_their_changes() {
     let env = TestEnvironment::new();
     env.write("src/x.txt", "0\n");
     env.commit_all("work 0");

@@ -97,7 +97,7 @@ impl Scene {
 }
 
 #[test]
-fn a_conflict_of_a_popped_stash_stops_only_the_task_whose_step_git_dropped() {
+fn a_conflict_of_a_popped_stash_stops_only_its_task() {
     for how in [RESET, ABORTED, MERGE] {
         let scene = Scene::new(how, true);
         let env = &scene.env;

@@ -75,7 +75,7 @@ fn files_and_an_index_that_are_behind_the_branch_are_brought_forward() {
 }
 
 #[test]
-fn a_new_task_whose_name_was_lost_is_there_again() {
+fn a_new_task_is_restored_after_its_name_was_lost() {
     let env = TestEnvironment::new();
     let mut command = env.aof_command(&["task", "new", "Add login"]);
     command.env("AOF_STOP_AT", MOVED).env("AOF_BOOT", BOOT_BEFORE);
@@ -90,7 +90,7 @@ fn a_new_task_whose_name_was_lost_is_there_again() {
 }
 
 #[test]
-fn a_file_that_was_begun_goes_where_its_record_was_lost() {
+fn an_unfinished_file_is_removed_after_its_record_was_lost() {
     let env = TestEnvironment::new();
     let mut command = env.aof_command(&["task", "new", "Add login"]);
     command.env("AOF_STOP_AT", "git.intent-told").env("AOF_BOOT", BOOT_BEFORE);
@@ -103,7 +103,7 @@ fn a_file_that_was_begun_goes_where_its_record_was_lost() {
 }
 
 #[test]
-fn rules_whose_name_was_lost_are_there_again() {
+fn rules_are_restored_after_their_name_was_lost() {
     let env = TestEnvironment::without_repository();
     let mut command = env.aof_command(&["init"]);
     command.env("AOF_STOP_AT", MOVED).env("AOF_BOOT", BOOT_BEFORE);

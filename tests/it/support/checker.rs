@@ -491,7 +491,7 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Value, String> {
 }
 
 #[test]
-fn the_checker_finds_what_is_broken() {
+fn the_checker_finds_broken_histories() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     let _ = env.complete(&id, "agent-7");

@@ -168,7 +168,7 @@ fn context_faults(id: &str, front: &Value, history: &[Value]) -> Vec<String> {
 }
 
 #[test]
-fn the_checker_finds_what_is_wrong_with_a_fork() {
+fn the_checker_finds_faults_of_a_fork() {
     let sound = serde_json::json!({
         "status": "ready",
         "routing": {"workflow": "default"},

@@ -257,7 +257,7 @@ fn a_filtered_file_is_recognized_by_any_pattern() {
 }
 
 #[test]
-fn why_what_came_went_back_is_told_by_the_command_that_finds_it() {
+fn the_command_that_finds_a_rollback_reports_its_reason() {
     let (clones, id) = behind();
     comes(&clones, &[("docs/f.bin", "v2\n")]);
     clones.env.write(".git/info/attributes", "*.bin filter=far\n");
@@ -357,7 +357,7 @@ fn a_commit_between_the_look_and_the_lock_is_seen() {
 }
 
 #[test]
-fn after_a_commit_or_on_another_branch_nothing_is_left_of_what_came() {
+fn a_received_change_leaves_nothing_after_a_commit_or_on_another_branch() {
     for point in ["git.bring-placed", "git.bring-files", "git.ref-locked", "git.index-moved"] {
         for (switches, commits_too) in [(false, true), (true, false), (true, true)] {
             let (clones, id) = behind();

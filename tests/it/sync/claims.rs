@@ -37,7 +37,7 @@ fn an_assignment_counts_once_the_remote_has_it() {
 
 /// Two workers of one name, and a watcher that brings the claim of the second to the remote before that asks who was first.
 #[test]
-fn whoever_was_first_is_asked_of_what_the_remote_had() {
+fn the_remote_decides_between_two_claims() {
     let clones = Clones::new(&synced_project(), &["b"]);
     let id = clones.env.new_task(&["Add login"]);
     clones.does(".", &["sync"]);
@@ -129,7 +129,7 @@ fn without_a_network_nothing_is_claimed_unless_one_takes_the_risk() {
 }
 
 #[test]
-fn an_assignment_that_the_remote_does_not_take_goes_back_to_whoever_had_the_task() {
+fn an_assignment_refused_by_the_remote_returns_the_task_to_its_holder() {
     let clones = Clones::new(&synced_project(), &[]);
     let id = clones.env.new_task(&["Add login"]);
     clones.does(".", &["task", "assign", &id, "agent-1"]);
@@ -160,7 +160,7 @@ fn an_assignment_that_the_remote_does_not_take_goes_back_to_whoever_had_the_task
 }
 
 #[test]
-fn a_branch_of_a_fork_goes_back_to_whoever_had_it() {
+fn a_branch_of_a_fork_returns_to_its_holder() {
     let project = "\
 git: {sync: true}
 workflow:

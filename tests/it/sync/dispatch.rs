@@ -135,7 +135,7 @@ fn a_sweep_s_assignment_counts_once_the_remote_has_it() {
 }
 
 #[test]
-fn whoever_hands_out_second_gives_nothing_and_leaves_nothing() {
+fn the_second_hand_out_gives_nothing_and_leaves_nothing() {
     let clones = handing_out(&["b"]);
     let ids = known_everywhere(&clones, 1, &["b"]);
     meanwhile(&clones, "b", "aof sweep");
@@ -267,7 +267,7 @@ fn an_assignment_at_the_remote_is_reported_though_this_clone_fails() {
 }
 
 #[test]
-fn whatever_keeps_work_from_being_handed_out_the_rest_of_a_sweep_is_told() {
+fn a_sweep_reports_its_other_steps_if_handing_out_fails() {
     let gates = "- {id: implement, role: backend, timeout: 1h, escalateTo: lead}";
     let project =
         format!("handOut: least-loaded\ngit: {{sync: true}}\nworkflow:\n  gates:\n    {gates}\n");
@@ -287,7 +287,7 @@ fn whatever_keeps_work_from_being_handed_out_the_rest_of_a_sweep_is_told() {
 }
 
 #[test]
-fn a_sweep_tells_what_the_remote_had_first() {
+fn a_sweep_reports_changes_of_the_remote_first() {
     let clones = handing_out(&["b"]);
     let ids = known_everywhere(&clones, 1, &["b"]);
     clones.does(".", &["sweep"]);
@@ -304,7 +304,7 @@ fn a_sweep_tells_what_the_remote_had_first() {
 /// A kill after the push leaves this clone behind the remote, in which the task is given.
 #[cfg(debug_assertions)]
 #[test]
-fn killed_anywhere_what_was_given_is_given_once() {
+fn a_hand_out_killed_at_any_point_counts_once() {
     for point in [
         "git.temps-made",
         "git.index-locked",
@@ -491,7 +491,7 @@ fn a_runner_without_a_network_starts_nothing() {
 }
 
 #[test]
-fn without_a_network_a_runner_goes_on_with_what_it_has() {
+fn without_a_network_a_runner_continues_its_tasks() {
     let clones = running(&[]);
     let ids = known_everywhere(&clones, 2, &[]);
     let claimed = clones.aof(".", &["task", "next", "--agent", "one", "--json"]).success().json();
@@ -510,7 +510,7 @@ fn without_a_network_a_runner_goes_on_with_what_it_has() {
 }
 
 #[test]
-fn without_a_network_each_agent_goes_on_with_what_it_has_and_that_is_told_once() {
+fn without_a_network_each_agent_continues_and_it_is_reported_once() {
     let clones = running(&[]);
     let ids = known_everywhere(&clones, 3, &[]);
     for id in &ids[..2] {

@@ -51,7 +51,7 @@ fn pushes(clones: &Clones, path: &str, mode: &str) {
 }
 
 #[test]
-fn nothing_is_written_where_git_itself_would_put_nothing() {
+fn no_file_is_written_that_git_would_not_write() {
     for path in [
         "..|..|..|.git|hooks|pre-push",
         "..|..|inbox|x.yaml",
@@ -119,7 +119,7 @@ fn a_file_that_git_does_not_look_at_is_named_and_blocks_nothing() {
 
 #[cfg(debug_assertions)]
 #[test]
-fn whoever_commits_after_a_kill_has_nothing_of_it_in_his_way() {
+fn a_commit_after_a_kill_meets_no_leftovers() {
     for point in ["git.bring-placed", "git.bring-files"] {
         let (clones, id) = crate::support::clones::behind(false);
         crate::support::clones::killed(&clones, point);

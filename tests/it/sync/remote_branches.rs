@@ -65,7 +65,7 @@ fn commits_that_a_remote_dropped_are_not_brought_back() {
 }
 
 #[test]
-fn whoever_merges_a_rewritten_history_has_decided() {
+fn merging_a_rewritten_history_is_a_decision() {
     let clones = Clones::new(PROJECT, &["b"]);
     clones.env.new_task(&["One"]);
     clones.does(".", &["sync"]);

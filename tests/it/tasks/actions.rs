@@ -60,7 +60,7 @@ fn arguments<'a>(args: &'a [&'a str], id: &'a str) -> Vec<&'a str> {
 }
 
 #[test]
-fn each_act_is_one_commit_that_says_what_it_was() {
+fn each_act_is_one_commit_that_names_it() {
     let mut told = String::new();
     for (name, args, before) in ACTS {
         let (env, id) = scene(*before);
@@ -195,7 +195,7 @@ fn an_act_that_is_killed_anywhere_is_done_once_or_not_at_all() {
 }
 
 #[test]
-fn of_agents_who_take_their_next_task_at_once_each_gets_another() {
+fn agents_that_take_a_task_at_once_get_different_ones() {
     let agents: Vec<String> = (0..6).map(|number| format!("agent-{number}")).collect();
     let org = format!(
         "roles:\n  backend: {{agents: [{}]}}\n  architect: {{agents: [agent-x]}}\n",

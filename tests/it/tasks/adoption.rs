@@ -158,7 +158,7 @@ fn legacy(env: &TestEnvironment, id: &str, agent: &str) {
 }
 
 #[test]
-fn whoever_a_hand_made_file_names_is_given_the_task_where_the_rules_allow_it() {
+fn a_hand_made_file_assigns_its_task_if_the_rules_allow_it() {
     let env = TestEnvironment::new();
     // Whether somebody has committed it does not matter.
     for id in ["AOF-one", "AOF-two"] {
@@ -238,7 +238,7 @@ fn whoever_a_hand_made_file_names_is_given_the_task_where_the_rules_allow_it() {
 }
 
 #[test]
-fn whoever_takes_it_first_is_told_whom_a_file_names_in_vain() {
+fn the_first_claim_reports_an_assignee_that_was_ignored() {
     let env = TestEnvironment::new();
     legacy(&env, "AOF-one", "agent-3");
     legacy(&env, "AOF-two", "agent-3");

@@ -137,7 +137,7 @@ fn a_companion_that_stayed_is_named_until_it_is_moved() {
 }
 
 #[test]
-fn a_list_does_not_ask_the_archive_whose_companion_that_is() {
+fn a_list_finds_companions_without_the_archive() {
     let env = TestEnvironment::new();
     let _ = last_gate(&env);
     env.write("tasks/AOF-nobody.plan.md", "the plan\n");
@@ -324,7 +324,7 @@ fn without_file_modes_the_committed_mode_counts() {
 }
 
 #[test]
-fn a_companion_whose_name_ends_as_that_of_a_task_is_none() {
+fn a_file_with_a_name_that_ends_like_a_task_is_no_companion() {
     let env = TestEnvironment::new();
     let _ = env.aof(&["doctor", "--fix"]).success();
     let (id, place) = last_gate(&env);
@@ -460,7 +460,7 @@ fn a_person_s_companion_is_committed_as_theirs_before_the_task_ends() {
 }
 
 #[test]
-fn a_companion_whose_name_no_commit_can_have_stays() {
+fn a_companion_with_a_name_that_git_refuses_stays() {
     for (name, shown) in [("a\nb.log", "a\\nb.log"), ("a\\b.log", "a\\\\b.log")] {
         let env = TestEnvironment::new();
         let (id, place) = last_gate(&env);

@@ -269,7 +269,7 @@ fn a_task_goes_all_the_way() {
 }
 
 #[test]
-fn one_that_is_blocked_waits_where_it_is() {
+fn a_blocked_task_waits_at_its_gate() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     assert_snapshot!(env.say(&id, "agent-7", "blocked", &["--blocker", "Waiting for the API spec of the platform team"]), @"
@@ -718,7 +718,7 @@ fn honest_words_without_a_ticket_go_on_working() {
 }
 
 #[test]
-fn whoever_names_a_gate_that_another_agent_has_ended_is_told_who_won() {
+fn naming_a_gate_that_another_agent_ended_names_the_winner() {
     let (env, id) = at_one_role();
     let named = |agent: &str, gate: &str| {
         let told = env.say(id, agent, "complete", &["--gate", gate, "--json"]).code(5).json();

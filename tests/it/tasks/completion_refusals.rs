@@ -93,7 +93,7 @@ fn a_summary_is_wanted() {
 }
 
 #[test]
-fn blockers_are_wanted_where_somebody_has_to_act_on_them() {
+fn blockers_are_required_if_they_need_action() {
     let env = TestEnvironment::new();
     at_review(&env, "AOF-abc");
     let head = env.head();
@@ -217,7 +217,7 @@ fn somebody_elses_work_is_refused() {
 }
 
 #[test]
-fn whoever_holds_a_task_and_tries_one_of_another_role_is_told_both() {
+fn an_agent_that_tries_a_task_of_another_role_learns_of_its_own() {
     let env = TestEnvironment::new();
     let (own, other) = (env.new_task(&["Mine"]), env.new_task(&["Not mine"]));
     let _ = env.complete(&other, "agent-7");
@@ -288,7 +288,7 @@ fn a_task_that_another_holds_is_refused() {
 }
 
 #[test]
-fn sending_back_where_nothing_is_reviewed_is_refused() {
+fn rejecting_without_a_review_is_refused() {
     let env = TestEnvironment::new();
     task(&env, "AOF-abc");
     let head = env.head();

@@ -235,7 +235,7 @@ fn an_invalid_task_is_refused_whole() {
 }
 
 #[test]
-fn agents_make_tasks_where_they_may() {
+fn agents_create_tasks_only_with_permission() {
     let env = TestEnvironment::with_rules(
         crate::support::environment::PROJECT,
         "roles:\n  backend: {agents: [agent-7]}\n  architect: {agents: [agent-3]}\nagents:\n  agent-3: {may: [new]}\n  agent-7: {}\n",

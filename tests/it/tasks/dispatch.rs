@@ -38,7 +38,7 @@ fn with_hand_out(way: &str, org: &str) -> TestEnvironment {
 }
 
 #[test]
-fn urgent_work_goes_first_to_whoever_has_least_and_comes_back_to_its_author() {
+fn urgent_work_goes_first_to_the_least_loaded_and_returns_to_its_author() {
     let env = with_hand_out(
         "least-loaded",
         &format!("{ORG}agents: {{agent-7: {{maxTasks: 2}}, agent-8: , agent-3: }}\n"),
@@ -87,7 +87,7 @@ fn urgent_work_goes_first_to_whoever_has_least_and_comes_back_to_its_author() {
 }
 
 #[test]
-fn a_sweep_hands_out_once_and_shows_beforehand_what_it_would() {
+fn a_sweep_hands_out_once_and_a_dry_run_shows_it() {
     let env = with_hand_out("least-loaded", ORG);
     let base = env.new_task(&["Base"]);
     let _ = env.new_task(&["Other"]);
@@ -129,7 +129,7 @@ fn a_sweep_hands_out_once_and_shows_beforehand_what_it_would() {
 }
 
 #[test]
-fn agents_take_turns_whatever_they_have_finished_meanwhile() {
+fn agents_take_turns_even_if_one_has_finished_meanwhile() {
     let env = TestEnvironment::with_rules(
         "handOut: round-robin\nworkflow:\n  gates:\n    - {id: work, role: crew}\n",
         "roles:\n  crew: {agents: [a-1, a-2, human-ada, a-3]}\n",
@@ -148,7 +148,7 @@ fn agents_take_turns_whatever_they_have_finished_meanwhile() {
 }
 
 #[test]
-fn rules_bind_whoever_hands_out() {
+fn rules_bind_every_hand_out() {
     let project = "\
 workflow:
   gates:
@@ -225,7 +225,7 @@ fn start(env: &TestEnvironment, count: usize, args: &[&str]) -> Vec<Child> {
 }
 
 #[test]
-fn of_many_that_hand_out_at_once_none_gives_what_another_gave() {
+fn simultaneous_hand_outs_give_each_task_once() {
     let agents: Vec<String> = (0..10).map(|number| format!("a-{number}")).collect();
     let register: String =
         agents.iter().map(|agent| format!("  {agent}: {{maxTasks: 3}}\n")).collect();
@@ -258,7 +258,7 @@ fn of_many_that_hand_out_at_once_none_gives_what_another_gave() {
 }
 
 #[test]
-fn next_gives_what_comes_back_first_and_one_more_only_where_there_is_room() {
+fn next_gives_returned_work_first_and_more_only_with_room() {
     let env = TestEnvironment::with_rules(
         PROJECT,
         &format!("{ORG}agents: {{agent-7: {{maxTasks: 2}}, agent-8: , agent-3: }}\n"),
@@ -288,7 +288,7 @@ fn next_gives_what_comes_back_first_and_one_more_only_where_there_is_room() {
 }
 
 #[test]
-fn a_task_waits_with_the_reason_while_what_it_depends_on_is_lost() {
+fn a_task_waits_with_the_reason_while_a_dependency_is_lost() {
     let env = with_hand_out("least-loaded", ORG);
     let base = env.new_task(&["Base"]);
     let top = env.new_task(&["Top", "--depends", &base]);

@@ -346,7 +346,7 @@ fn an_edit_that_is_staged_is_committed_once() {
 }
 
 #[test]
-fn the_next_commit_of_a_person_holds_only_what_is_theirs() {
+fn the_next_commit_of_a_person_holds_only_their_changes() {
     let env = TestEnvironment::new();
     env.write("src/x.txt", "1\n");
     env.commit_all("work");
@@ -377,7 +377,7 @@ fn hooks_of_people_do_not_run_for_the_engine() {
 }
 
 #[test]
-fn a_claim_by_hand_for_somebody_who_never_was_in_the_role_is_released() {
+fn a_claim_by_hand_for_a_stranger_to_the_role_is_released() {
     for claim in ["", "  claimed: 2026-02-16T10:00:03Z\n"] {
         let env = TestEnvironment::new();
         let id = env.new_task(&["Add login"]);

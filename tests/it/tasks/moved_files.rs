@@ -66,7 +66,7 @@ fn a_renamed_task_file_is_to_be_renamed_back() {
 }
 
 #[test]
-fn whoever_wrote_another_id_into_a_renamed_file_is_told_to_rename_it_back() {
+fn another_id_in_a_renamed_file_asks_to_rename_it_back() {
     let (env, id) = scene();
     env.git(&["mv", &format!("tasks/{id}.md"), "tasks/AOF-renamed.md"]);
     env.git(&["commit", "--no-verify", "-qm", "renamed"]);
@@ -78,7 +78,7 @@ fn whoever_wrote_another_id_into_a_renamed_file_is_told_to_rename_it_back() {
 }
 
 #[test]
-fn a_copy_is_not_to_be_committed_with_what_the_engine_keeps() {
+fn a_copy_must_not_be_committed_with_the_engines_fields() {
     let (env, id) = scene();
     let text = env.task_text(&id);
     // As it is.
@@ -186,7 +186,7 @@ fn an_act_on_an_active_task_in_the_archive_brings_it_back() {
 }
 
 #[test]
-fn a_finished_task_stays_where_a_person_sorted_it() {
+fn a_finished_task_stays_in_the_folder_a_person_chose() {
     let env = TestEnvironment::new();
     let _ = env.aof(&["doctor", "--fix"]);
     let id = env.new_task(&["Add login"]);

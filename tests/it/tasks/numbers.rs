@@ -104,7 +104,7 @@ fn a_hand_made_file_keeps_its_numbers_through_adoption_transition_and_edit() {
 
 /// One thing is written otherwise: a text has changed, a number has not.
 #[test]
-fn an_edit_says_what_it_changes() {
+fn an_edit_names_its_changes() {
     let env = TestEnvironment::new();
     env.write(
         "tasks/AOF-aaa.md",
@@ -503,7 +503,7 @@ fn two_texts_that_look_like_one_number_are_a_conflict_with_its_markers() {
 
 /// What versions wrote that knew nothing of how numbers are written is judged as it was.
 #[test]
-fn an_old_history_is_what_it_was() {
+fn an_old_history_stays_as_it_was() {
     let env = TestEnvironment::without_rules();
     let export = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/history/numbers.export");
     let mut import = env.command("git");

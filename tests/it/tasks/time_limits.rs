@@ -26,7 +26,7 @@ fn environment() -> TestEnvironment {
 }
 
 #[test]
-fn a_visit_that_takes_too_long_goes_to_whoever_steps_in_and_can_be_completed_there() {
+fn an_overdue_visit_escalates_and_can_be_completed_there() {
     let env = environment();
     let id = env.new_task(&["Add login"]);
     let _ = env.say(&id, "agent-7", "complete", &[]).success();
@@ -189,7 +189,7 @@ fn an_overdue_visit_without_a_stand_in_is_marked_once_and_goes_on() {
 }
 
 #[test]
-fn a_claim_that_nobody_renews_ends_and_its_agent_is_told_who_has_the_task_now() {
+fn a_claim_without_renewal_ends_and_its_agent_learns_the_new_holder() {
     let env = environment();
     let id = env.new_task(&["Add login"]);
     assert_snapshot!(env.aof(&["task", "next", "--agent", "agent-7"]), @r#"
@@ -314,7 +314,7 @@ fn a_claim_that_nobody_renews_ends_and_its_agent_is_told_who_has_the_task_now() 
 }
 
 #[test]
-fn whoever_lost_a_claim_may_still_hand_in_what_nobody_else_has_taken() {
+fn an_agent_that_lost_a_claim_may_still_complete_an_unclaimed_task() {
     let env = environment();
     let id = env.new_task(&["Add login"]);
     let _ = env.aof(&["task", "next", "--agent", "agent-7"]).success();
@@ -621,7 +621,7 @@ fn completions_within_a_second_are_not_lost() {
 }
 
 #[test]
-fn whoever_was_written_there_by_hand_and_is_in_no_role_has_nothing() {
+fn an_agent_without_a_role_written_by_hand_has_nothing() {
     let env = environment();
     let id = env.new_task(&["Add login"]);
     let path = env.task_path(&id);

@@ -267,7 +267,7 @@ fn a_comment_is_in_the_next_brief_once() {
 }
 
 #[test]
-fn an_escalated_visit_says_from_whom_since_when_and_why() {
+fn an_escalated_visit_shows_its_origin_time_and_reason() {
     let env = TestEnvironment::with_rules(
         "workflow: {gates: [{id: review, role: architect, timeout: 1h, escalateTo: lead}]}\n",
         "roles: {architect: {agents: [agent-3]}, lead: {agents: [agent-9]}}\n",

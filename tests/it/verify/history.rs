@@ -268,7 +268,7 @@ fn commits_outside_of_the_project_are_not_read() {
 }
 
 #[test]
-fn moves_by_hand_are_found_until_somebody_who_may_overrides_them() {
+fn moves_by_hand_are_found_until_a_permitted_override() {
     let (env, id) = scene();
     let path = env.task_path(&id);
     env.edit(&path, "  current: review", "  current: implement");
@@ -396,7 +396,7 @@ fn a_committed_move_that_cannot_be_read_is_found_until_it_is_taken_back() {
 }
 
 #[test]
-fn merges_keep_what_both_sides_had() {
+fn merges_keep_the_changes_of_both_sides() {
     let (env, id) = scene();
     let other = env.new_task(&["Another"]);
     env.git(&["checkout", "-q", "-b", "side"]);
@@ -436,7 +436,7 @@ fn no_history_hides_behind_another_file_or_one_that_cannot_be_read() {
 }
 
 #[test]
-fn a_copy_is_told_where_it_came_and_costs_nothing_once_it_is_gone() {
+fn a_copy_is_reported_at_its_commit_and_costs_nothing_once_gone() {
     let (env, id) = scene();
     let path = env.task_path(&id);
     let copy = format!("tasks/b/{id}.md");
@@ -530,7 +530,7 @@ fn a_copy_hides_nothing_that_goes_with_the_other_file() {
 }
 
 #[test]
-fn a_file_that_was_broken_and_moved_and_goes_on_where_it_stood_is_put_right() {
+fn a_file_broken_then_moved_is_right_once_it_continues() {
     let (env, id) = scene();
     let (path, text) = (env.task_path(&id), env.task_text(&id));
     env.git(&["rm", "-q", &path]);

@@ -155,7 +155,7 @@ fn a_merge_without_its_base_is_not_judged() {
 }
 
 #[test]
-fn rules_that_both_sides_changed_are_settled_by_a_person_from_what_they_say() {
+fn rules_that_both_sides_changed_are_merged_by_a_person() {
     let (env, _) = scene();
     let org = crate::support::environment::ORG;
     aside(&env, "side", || {
@@ -234,7 +234,7 @@ fn a_merge_says_of_no_new_task_that_it_is_finished() {
 }
 
 #[test]
-fn markers_that_were_committed_are_put_right_by_what_the_merge_should_have_made() {
+fn committed_markers_are_fixed_by_the_right_merge_result() {
     let (env, id) = scene();
     aside(&env, "side", || {
         let _ = env.aof(&["task", "edit", &id, "--title", "Sign in"]).success();

@@ -100,7 +100,7 @@ fn a_push_that_git_keeps_in_one_pack_is_seen_too() {
 }
 
 #[test]
-fn each_reference_is_judged_by_where_it_was() {
+fn each_reference_is_judged_from_its_old_commit() {
     let (env, id, _) = scene();
     let _ = push(&env, &["main", "HEAD~1:refs/heads/older"]).success();
     // A branch and a tag of what is there already bring nothing.

@@ -83,7 +83,7 @@ fn found(env: &TestEnvironment, more: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn whoever_has_a_key_completes_nothing_without_it() {
+fn an_agent_with_a_key_must_sign() {
     let (env, id) = scene(&Signer::new(1).public());
     stand_in(&env);
     let head = env.head();
@@ -264,7 +264,7 @@ fn branches_and_values_are_signed_as_the_documentation_says() {
 }
 
 #[test]
-fn an_agent_signs_what_a_call_was_refused_for() {
+fn an_agent_signs_the_text_of_a_refused_call() {
     let keys = org(&Signer::new(2).public()).replace(
         "  agent-7:\n",
         &format!("  agent-7: {{signingKey: {}}}\n", Signer::new(1).public()),
@@ -336,7 +336,7 @@ fn an_unsignable_completion_is_reported() {
 }
 
 #[test]
-fn verify_finds_what_is_not_signed_as_it_should_be() {
+fn verify_finds_missing_and_wrong_signatures() {
     let change = |from: &dyn Fn(&str) -> String| {
         let (env, id) = scene(&Signer::new(1).public());
         approved(&env, &id);
@@ -523,7 +523,7 @@ fn plain_ssh_keygen_makes_and_checks_them() {
 }
 
 #[test]
-fn keys_that_a_side_brings_count_for_what_it_brings() {
+fn keys_of_a_side_count_for_entries_of_that_side() {
     let (env, id) = scene(&Signer::new(1).public());
     env.git(&["checkout", "-q", "-b", "side"]);
     env.write("org.yaml", org(&Signer::new(2).public()));

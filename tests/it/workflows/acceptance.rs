@@ -665,7 +665,7 @@ fn a_dropped_file_waits_for_trust_and_holds_up_no_other() {
 }
 
 #[test]
-fn checks_are_for_gates_where_somebody_works() {
+fn checks_need_a_gate_with_a_role() {
     let env = TestEnvironment::new();
     for (gate, fault) in [
         ("{id: a, role: builder, check: test}", "`test` is not a check"),

@@ -252,7 +252,7 @@ fn guides() -> Vec<String> {
 
 /// Each block as it is written, in an empty folder, one after the other.
 #[test]
-fn every_guide_works_in_an_empty_folder_and_its_commands_say_what_is_shown() {
+fn every_guide_works_in_an_empty_folder_with_the_shown_output() {
     let (mut ran, mut unmatched) = (0, NOT_RUN.to_vec());
     for name in guides() {
         let blocks = blocks(&format!("docs/guides/{name}"));

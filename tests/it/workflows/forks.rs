@@ -556,7 +556,7 @@ fn a_person_may_leave_a_fork() {
 }
 
 #[test]
-fn a_fork_none_of_whose_branches_applies_is_passed_in_a_commit_of_its_own() {
+fn a_fork_without_an_applicable_branch_is_passed_in_its_own_commit() {
     let rules = FORKED
         .replace(
             "role: security, canReject",

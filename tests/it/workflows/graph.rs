@@ -75,7 +75,7 @@ fn environment() -> TestEnvironment {
 }
 
 #[test]
-fn letters_show_the_ways_back_and_where_tasks_stand() {
+fn letters_show_the_routes_back_and_the_places_of_tasks() {
     assert_snapshot!(environment().aof(&["workflow", "graph"]), @r#"
     exit 0
     --- stdout
@@ -290,7 +290,7 @@ workflow:
 }
 
 #[test]
-fn a_fork_whose_branch_rejects_when_it_fails_has_a_way_back() {
+fn a_fork_with_a_rejecting_branch_has_a_route_back() {
     let project = "
 workflow:
   gates:

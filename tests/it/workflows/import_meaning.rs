@@ -393,7 +393,7 @@ fn a_reply_with_just_the_key_that_is_expected_passes() {
 }
 
 #[test]
-fn a_reply_with_just_its_fields_passes_where_there_is_one_way_out() {
+fn a_reply_with_just_its_fields_passes_at_a_gate_with_one_exit() {
     let graph = "\
 name: said
 roles:
@@ -421,7 +421,7 @@ graph:
 }
 
 #[test]
-fn a_branch_whose_program_fails_takes_the_way_of_errors() {
+fn a_branch_with_a_failing_program_takes_the_error_route() {
     let steps = r#"{"id": "tests", "steps": [
         {"id": "look", "type": "parallel", "agents": ["left", "right"], "on_success": "end", "on_error": "mend"},
         {"id": "mend", "agent": "mender", "on_success": "end"}]}"#;
@@ -467,7 +467,7 @@ steps:
 }
 
 #[test]
-fn a_role_of_a_status_graph_stays_who_it_is_when_a_loop_leads_back() {
+fn a_role_of_a_status_graph_keeps_its_agent_when_a_loop_leads_back() {
     let graph = "\
 name: talk
 roles:
@@ -502,7 +502,7 @@ graph:
 }
 
 #[test]
-fn the_report_tells_what_is_not_as_in_the_source() {
+fn the_report_lists_differences_from_the_source() {
     let env = project();
     let report = |file: &str, text: &str| {
         env.write(file, text);
@@ -530,7 +530,7 @@ fn the_report_tells_what_is_not_as_in_the_source() {
 }
 
 #[test]
-fn a_reply_of_antfarm_needs_each_key_of_a_list_and_keys_reach_who_reads_them() {
+fn a_reply_of_antfarm_needs_each_key_of_a_list_and_keys_reach_their_readers() {
     let steps = "\
 id: keys
 context: {review_notes: ''}
@@ -612,7 +612,7 @@ fn a_step_that_waits_for_a_person_is_a_gate_for_people() {
 }
 
 #[test]
-fn a_loop_of_a_status_graph_has_a_limit_where_work_is_rejected() {
+fn a_loop_of_a_status_graph_is_limited_at_the_rejecting_gate() {
     let env = project();
     let is_endless = |file: &str| {
         env.write("r.yaml", file);

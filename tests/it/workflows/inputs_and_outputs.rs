@@ -44,7 +44,7 @@ fn environment() -> TestEnvironment {
 }
 
 #[test]
-fn a_task_begins_with_what_its_workflow_wants() {
+fn a_task_begins_with_the_input_of_its_workflow() {
     let env = environment();
     assert_snapshot!(env.aof(&["task", "new", "Add login"]), @"
     exit 4
@@ -414,7 +414,7 @@ fn a_document_that_says_its_outcome_needs_no_summary_beside_it() {
 }
 
 #[test]
-fn the_first_line_of_a_text_is_its_summary_where_the_frontmatter_says_the_outcome() {
+fn the_first_line_of_a_text_is_its_summary_if_the_frontmatter_has_the_outcome() {
     let env = TestEnvironment::with_rules(
         "workflow: {gates: [{id: implement, role: worker}, {id: check, role: worker}, {id: last, role: worker}]}\n",
         "roles:\n  worker: {agents: [agent-7]}\n",
@@ -441,7 +441,7 @@ fn the_first_line_of_a_text_is_its_summary_where_the_frontmatter_says_the_outcom
 }
 
 #[test]
-fn after_frontmatter_that_cannot_be_read_the_next_command_hands_on_what_is_wanted() {
+fn the_command_after_unreadable_frontmatter_hands_on_the_outputs() {
     let env = environment();
     env.edit("project.yaml", "files: [src/**]", "signal: {status: true, missing: blocked}");
     env.commit_all("status");
@@ -457,7 +457,7 @@ fn after_frontmatter_that_cannot_be_read_the_next_command_hands_on_what_is_wante
 }
 
 #[test]
-fn a_verdict_in_a_summary_leaves_notes_that_say_what_is_to_be_settled() {
+fn a_verdict_in_a_summary_leaves_notes_with_the_requests() {
     let env = TestEnvironment::with_rules(
         "workflow:\n  gates:\n    - {id: implement, role: worker}\n    \
          - {id: review, role: worker, canReject: true, signal: gate}\n",

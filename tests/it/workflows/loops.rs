@@ -133,7 +133,7 @@ echo \"{\\\"outcome\\\": \\\"complete\\\", \\\"summary\\\": \\\"Looked\\\", \\\"
 }
 
 #[test]
-fn a_new_round_is_handed_to_whoever_judged_before() {
+fn a_new_round_goes_to_the_earlier_judge() {
     let rules = "\
 workflow:
   repeat: {until: 'false', max: 3}

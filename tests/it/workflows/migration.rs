@@ -71,7 +71,7 @@ fn task_files_without_a_gate_get_one_all_at_once() {
 }
 
 #[test]
-fn migrating_moves_tasks_whose_gate_is_gone() {
+fn migrating_moves_tasks_from_gates_that_are_gone() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     let _ = env.complete(&id, "agent-7");

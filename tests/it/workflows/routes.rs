@@ -246,7 +246,7 @@ fn a_task_sent_back_too_often_is_the_roles_that_it_escalates_to() {
 }
 
 #[test]
-fn a_workflow_is_for_those_who_may_see_it() {
+fn a_workflow_is_visible_to_its_roles_only() {
     let env = environment();
     assert_snapshot!(env.aof(&["workflow", "list", "--agent", "agent-w"]), @"
     exit 0
@@ -402,7 +402,7 @@ fn mistakes_in_routes_are_told_with_their_place() {
 }
 
 #[test]
-fn why_says_what_each_outcome_would_do() {
+fn why_shows_the_effect_of_each_outcome() {
     let env = environment();
     let id = env.new_task(&["Add login"]);
     let _ = env.complete(&id, "agent-p").success();
@@ -455,7 +455,7 @@ fn why_says_what_each_outcome_would_do() {
 }
 
 #[test]
-fn why_says_what_happens_when_a_way_back_is_used_up() {
+fn why_shows_the_effect_of_an_exhausted_route_back() {
     for (exhausted, told) in [
         (
             "$hold",
@@ -500,7 +500,7 @@ fn last_subjects(env: &TestEnvironment, count: &str, id: &str) -> String {
 }
 
 #[test]
-fn a_task_at_a_gate_that_decides_by_itself_now_goes_on_with_whatever_is_done_next() {
+fn a_task_at_a_gate_that_became_automatic_goes_on_with_the_next_act() {
     let rules = "workflow:\n  gates:\n    - {id: implement, role: backend}\n    - {id: review, role: architect}\n";
     let env = TestEnvironment::with_rules(rules, ORG);
     let (one, two) = (env.new_task(&["Add login", "--tag", "big"]), env.new_task(&["Add logout"]));
@@ -568,7 +568,7 @@ fn an_automatic_decision_that_git_took_back_is_made_again() {
 }
 
 #[test]
-fn nobody_is_named_who_could_move_a_task_that_the_loop_guard_holds() {
+fn why_names_no_agent_for_a_task_that_the_loop_guard_holds() {
     let env = TestEnvironment::with_rules(
         "workflow:\n  gates:\n    - {id: implement, role: developer}\n    - {id: review, role: reviewer, canReject: true, \
          routes: {needs_review: implement}, maxRetries: 0}\n",
@@ -592,7 +592,7 @@ fn nobody_is_named_who_could_move_a_task_that_the_loop_guard_holds() {
 }
 
 #[test]
-fn why_shows_no_escape_codes_and_blames_nobody_for_what_a_gate_decided() {
+fn why_shows_no_escape_codes_and_no_agent_for_an_automatic_decision() {
     let env = TestEnvironment::with_rules(
         "workflow:\n  gates:\n    - {id: size, type: condition, when: 'true', routes: {true: $next, false: $fail}}\n    \
          - id: checks\n      type: fork\n      branches:\n        - {id: docs, role: writer}\n        \
@@ -607,7 +607,7 @@ fn why_shows_no_escape_codes_and_blames_nobody_for_what_a_gate_decided() {
 }
 
 #[test]
-fn a_detour_for_what_was_sent_back_too_often_leads_back_to_the_gate_that_sent_it() {
+fn a_detour_for_exhausted_rejections_leads_back_to_the_rejecting_gate() {
     let env = TestEnvironment::with_rules(
         "workflow:\n  gates:\n    - {id: implement, role: worker}\n    - {id: rescue, role: worker, detour: true}\n    \
          - {id: review, role: worker, canReject: true, maxRetries: 0, onExhausted: {to: rescue}}\n",

@@ -276,7 +276,7 @@ fn another_role_gets_the_work() {
 }
 
 #[test]
-fn an_agent_that_is_removed_finishes_what_it_has_and_gets_nothing_new() {
+fn a_removed_agent_finishes_its_tasks_and_gets_no_new_ones() {
     let env = environment();
     let (one, two) = (env.new_task(&["Add login"]), env.new_task(&["Add logout"]));
     let _ = env.aof(&["task", "next", "--agent", "agent-7"]).success();
@@ -292,7 +292,7 @@ fn an_agent_that_is_removed_finishes_what_it_has_and_gets_nothing_new() {
 }
 
 #[test]
-fn people_who_leave_block_what_waits_for_them_and_those_who_come_set_it_going() {
+fn tasks_block_if_their_people_leave_and_go_on_if_others_come() {
     let env = environment();
     let id = task_past(&env, 2);
     change(&env, "org.yaml", "architect: {agents: [agent-3]}", "architect: {agents: []}");
@@ -321,7 +321,7 @@ fn people_who_leave_block_what_waits_for_them_and_those_who_come_set_it_going() 
 }
 
 #[test]
-fn a_new_gate_counts_where_it_is_still_ahead() {
+fn a_new_gate_counts_for_tasks_before_it() {
     let env = environment();
     let (before, after) = (task_past(&env, 1), task_past(&env, 3));
     let security = format!("    - {{id: security, role: architect}}\n{REVIEW}");

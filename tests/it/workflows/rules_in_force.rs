@@ -195,7 +195,7 @@ fn without_any_rules_there_is_one_gate_for_everybody() {
 }
 
 #[test]
-fn metrics_run_where_no_rules_were_ever_valid() {
+fn metrics_run_without_any_valid_rules() {
     let env = TestEnvironment::without_rules();
     env.write("project.yaml", "workflow: {gates: [{id: work, role: nobody}]}\n");
     env.commit_all("rules");

@@ -409,7 +409,7 @@ fn settings_that_a_clone_needs_beside_the_commit_are_named() {
 }
 
 #[test]
-fn in_a_linked_worktree_what_is_set_up_is_named_where_it_is() {
+fn setup_in_a_linked_worktree_names_the_written_files() {
     let env = TestEnvironment::without_rules();
     env.write("code.txt", "one\n");
     env.commit_all("code");

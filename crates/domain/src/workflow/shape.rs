@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn same_whatever_the_writing() {
+    fn numbers_are_the_same_in_any_form() {
         let value = |text: &str| serde_json::from_str::<Value>(text).unwrap();
         assert!(same(&value(r#"{"a": [1, 2.0], "b": 0}"#), &value(r#"{"b": 0.0, "a": [1.0, 2]}"#)));
         assert!(!same(&value("[1]"), &value("[1, 1]")));

@@ -28,7 +28,7 @@ fn report(source: &str) -> String {
 }
 
 #[test]
-fn scalars_keep_what_a_person_wrote() {
+fn scalars_keep_their_written_form() {
     let strings = [
         "no",
         "yes",
@@ -98,7 +98,7 @@ fn scalars_keep_what_a_person_wrote() {
 }
 
 #[test]
-fn a_number_is_what_it_counts_for_and_keeps_what_is_written() {
+fn a_number_has_its_value_and_keeps_its_written_form() {
     for (text, value) in [
         ("1.10", json!(1.1)),
         ("1.0000", json!(1.0)),
@@ -295,7 +295,7 @@ fn aliases_stand_for_their_value() {
 }
 
 #[test]
-fn nodes_agree_on_what_they_say_however_it_is_written() {
+fn nodes_agree_on_values_in_any_form() {
     let block = read("a: 1\nb:\n  - x\n  - {c: 'yes', d: ~}\ne: true\n");
     assert!(block.agrees(&read("{e: True, b: [\"x\", {d: , c: \"yes\"}], a: +1}")));
     for other in [

@@ -375,7 +375,7 @@ fn withheld_files_are_reverted_by_any_record() {
 }
 
 #[test]
-fn nothing_is_done_of_what_git_has_swept() {
+fn a_checkout_to_a_swept_commit_is_not_finished() {
     let way = Way::to(&[("src/x.txt", "theirs\n")]);
     let swept = Way { to: "1234567890123456789012345678901234567890".to_owned(), ..way };
     assert_eq!(swept.finish(), []);
@@ -434,7 +434,7 @@ fn entries_of_head_are_found_under_any_folder_name() {
 
 /// A file whose time is set back is changed all the same.
 #[test]
-fn an_edit_that_looks_like_what_came_is_somebodys() {
+fn an_edit_like_a_received_change_belongs_to_its_author() {
     let way = Way::to(&[("src/x.txt", "t\n"), ("src/y.txt", "theirs\n")]);
     way.test.git(&["read-tree", &way.to]);
     way.test.write("src/x.txt", "t\n");

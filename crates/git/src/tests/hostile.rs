@@ -235,7 +235,7 @@ fn child_is_unknown_before_there_is_a_repository() {
 }
 
 #[test]
-fn people_come_from_where_git_takes_them() {
+fn authors_come_from_the_sources_of_git() {
     let test = TestRepository::empty();
     for name in ["user.name", "user.email"] {
         test.git(&["config", "--unset", name]);

@@ -186,7 +186,7 @@ fn assert_attributes_of_git(test: &TestRepository, case: &str) {
 }
 
 #[test]
-fn attributes_are_those_of_git_wherever_their_files_are() {
+fn attributes_match_git_in_every_folder() {
     let test = TestRepository::with_tasks();
     let everywhere = test.beside("attributes");
     test.git(&["config", "core.attributesFile", everywhere.to_str().unwrap()]);
@@ -419,7 +419,7 @@ fn a_damaged_index_is_reported_and_left_alone() {
 }
 
 #[test]
-fn cached_trees_are_what_git_would_write() {
+fn cached_trees_match_those_of_git() {
     let test = TestRepository::with_tasks();
     let repository = test.open();
     for changes in [

@@ -207,7 +207,7 @@ fn locks_of_others_are_never_cleared() {
 }
 
 #[test]
-fn an_index_left_behind_is_brought_up_but_for_what_is_staged() {
+fn a_stale_index_is_updated_except_staged_entries() {
     let test = TestRepository::with_tasks();
     let repository = test.open();
     let before = repository.head().unwrap().commit;

@@ -194,7 +194,7 @@ fn assert_exact(test: &TestRepository, shape: &Shape, times: &[i64], triples: &[
 }
 
 #[test]
-fn every_walk_is_exact_whatever_the_shape_and_the_clocks() {
+fn every_walk_is_exact_for_all_shapes_and_clocks() {
     let test = TestRepository::empty();
     let mut chance = Chance(0x9e37_79b9_7f4a_7c15);
     for round in 0..60 {
@@ -206,7 +206,7 @@ fn every_walk_is_exact_whatever_the_shape_and_the_clocks() {
 }
 
 #[test]
-fn every_walk_is_exact_where_more_branches_were_merged_than_there_are_colours() {
+fn every_walk_is_exact_with_more_branches_than_colours() {
     let test = TestRepository::empty();
     let mut chance = Chance(0x2545_f491_4f6c_dd1d);
     for round in 0..12 {
@@ -240,7 +240,7 @@ fn upward(shape: &Shape) -> Vec<i64> {
 }
 
 #[test]
-fn however_many_branches_were_merged_no_more_is_read_than_where_they_began() {
+fn walks_over_many_merges_read_only_to_their_beginning() {
     let test = TestRepository::empty();
     let (shape, known) = merged(60, 200);
     let ids = made(&test, &shape, &upward(&shape));
@@ -260,7 +260,7 @@ fn however_many_branches_were_merged_no_more_is_read_than_where_they_began() {
 }
 
 #[test]
-fn a_merged_branch_that_began_by_itself_has_all_of_history_read_by_none_but_what_judges() {
+fn an_unrelated_merged_branch_is_read_in_full_only_by_verification() {
     let test = TestRepository::empty();
     let (mut shape, known) = merged(2_000, 0);
     shape.push(Vec::new());
@@ -448,7 +448,7 @@ fn history_is_read_newest_first() {
 }
 
 #[test]
-fn merges_are_followed_to_where_a_file_came_from() {
+fn merges_are_followed_to_the_origin_of_a_file() {
     let test = TestRepository::with_tasks();
     test.git(&["checkout", "-q", "-b", "side"]);
     test.write("tasks/AOF-aaa.md", "side\n");
@@ -492,7 +492,7 @@ fn a_subfolder_project_sees_its_own_history() {
 }
 
 #[test]
-fn changes_are_what_git_says() {
+fn changes_match_those_of_git() {
     let test = TestRepository::with_tasks();
     test.git(&["rm", "-q", "-r", "tasks/ccc", "src/x.txt"]);
     for (path, content) in [

@@ -131,7 +131,7 @@ fn the_semantics_are_javascripts() {
 }
 
 #[test]
-fn run_time_errors_say_what_and_where() {
+fn run_time_errors_name_the_fault_and_its_place() {
     for (source, message, place) in [
         ("metadata.foo.bar.baz", "Cannot read property 'bar' of undefined", "bar"),
         ("metadata.owner.team.size", "Cannot read property 'size' of null", "size"),
@@ -358,7 +358,7 @@ fn an_invalid_expression_is_a_syntax_fault() {
 }
 
 #[test]
-fn syntax_faults_say_where() {
+fn syntax_faults_name_their_place() {
     for (source, message, range) in [
         ("tags includes 'x'", "unexpected `includes`", 5..13),
         ("tags.includes('x') and metadata.y", "unexpected `and`", 19..22),
@@ -430,7 +430,7 @@ fn sources_of_any_depth_are_safe() {
 }
 
 #[test]
-fn budgets_stop_what_grows() {
+fn budgets_stop_growing_values() {
     let tags: Json = (0..10_000).map(|index| format!("tag-{index}")).collect::<Vec<_>>().into();
     let metadata = json!({"long": "x".repeat(5_000_000), "wide": "é😀".repeat(100_000)});
     for source in [

@@ -47,7 +47,7 @@ fn told(outputs: &Value) -> String {
 }
 
 #[test]
-fn every_problem_is_told_at_once_with_what_would_be_right() {
+fn every_problem_is_reported_at_once_with_its_fix() {
     insta::assert_snapshot!(told(&json!({
         "brnch": "x",
         "pr_url": "https://example.com/a/very/long/path/indeed",
@@ -169,7 +169,7 @@ fn problems_are_data() {
 }
 
 #[test]
-fn fields_tell_what_to_fill_in() {
+fn fields_describe_their_values() {
     let lines: Vec<String> = fields(&shape(PLAN))
         .iter()
         .map(|field| {
@@ -220,7 +220,7 @@ fn fields_tell_what_to_fill_in() {
 }
 
 #[test]
-fn examples_are_what_people_wrote_first() {
+fn examples_prefer_values_that_people_wrote() {
     let given = example(&shape(
         "properties: {a: {type: string, default: d, examples: [e]}, b: {type: string, default: d}, c: {enum: [x, y]}, d: {const: 1}, f: {minLength: 20, maxLength: 21}, g: {type: integer, minimum: 2.5}, h: {maxLength: 2}, i: {type: integer, maximum: -0.5}}",
     ));
@@ -229,7 +229,7 @@ fn examples_are_what_people_wrote_first() {
 }
 
 #[test]
-fn texts_become_what_is_wanted() {
+fn texts_become_the_wanted_values() {
     let shape = shape(
         "properties: {text: {type: string}, any: {}, n: {type: integer}, b: {type: boolean}, e: {enum: [Low, 2]}, l: {type: array, items: {type: string}}, nl: {type: array, items: {type: number}}, o: {type: object}, maybe: {type: [\"null\", string]}}",
     );

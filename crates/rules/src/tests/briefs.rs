@@ -112,7 +112,7 @@ fn told(rules: &Rules, task: &Task) -> String {
 }
 
 #[test]
-fn texts_are_filled_with_what_was_handed_on() {
+fn texts_are_filled_with_outputs() {
     let rules = made(WORKFLOW).unwrap();
     let task = begun(&rules, &json!({"repo": "web {{branch}}"}));
     let task = tell(

@@ -58,7 +58,7 @@ fn a_gate_that_cannot_reject_says_so() {
 }
 
 #[test]
-fn an_omitted_outcome_counts_only_where_it_cannot_hide_a_rejection() {
+fn an_omitted_outcome_counts_only_if_it_cannot_hide_a_rejection() {
     let rules = rules(sdlc());
     let task = opened(&rules, &[]);
     let mut silent = completion("agent-7", "complete");

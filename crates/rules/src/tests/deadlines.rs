@@ -51,7 +51,7 @@ fn code(rules: &Rules, task: &Task, act: &Act, minute: i64) -> &'static str {
 }
 
 #[test]
-fn a_workflow_says_what_its_gates_do_not_and_a_claim_has_a_limit_of_its_own() {
+fn a_workflow_sets_limits_that_its_gates_lack_and_a_claim_has_its_own() {
     let rules = limited();
     let task = opened(&rules, &[]);
     assert_eq!(ends(&rules, &task), [(60, Limit::Timeout, None)]);
@@ -73,7 +73,7 @@ fn a_workflow_says_what_its_gates_do_not_and_a_claim_has_a_limit_of_its_own() {
 }
 
 #[test]
-fn a_timeout_escalates_once_and_whoever_steps_in_has_no_limit() {
+fn a_timeout_escalates_once_and_the_next_role_has_no_limit() {
     let rules = limited();
     let task = at_review(&rules);
     let timeout = Act::Timeout { branch: None };

@@ -57,7 +57,7 @@ fn a_task_is_blocked_while_anything_that_it_depends_on_is_lost() {
 }
 
 #[test]
-fn other_reasons_stay_and_nobody_unblocks_what_is_lost() {
+fn other_reasons_stay_and_a_lost_dependency_cannot_be_unblocked() {
     let rules = rules(sdlc());
     let person = Actor::Person(None);
     let task = dependent(&rules);

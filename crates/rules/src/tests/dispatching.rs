@@ -66,7 +66,7 @@ fn assignment(minute: i64, task: &str, agent: &str) -> LastAssignment {
 }
 
 #[test]
-fn the_most_urgent_goes_first_to_whoever_has_least() {
+fn the_most_urgent_goes_first_to_the_least_loaded() {
     let rules = rules_of(HandOut::LeastLoaded, &[("a1", Some(2)), ("a2", Some(2)), ("a3", None)]);
     let waiting = [
         UnclaimedWork { priority: Priority::Low, ..place("AOF-low") },
@@ -111,7 +111,7 @@ fn agents_take_turns_from_the_one_behind_the_last() {
 }
 
 #[test]
-fn work_comes_back_to_whoever_did_it_and_never_to_whoever_must_not() {
+fn work_comes_back_to_its_author_and_never_to_excluded_agents() {
     let rules = rules_of(
         HandOut::LeastLoaded,
         &[("a1", None), ("a2", Some(2)), ("human-ada", Some(1)), ("human-bob", None)],

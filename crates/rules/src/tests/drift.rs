@@ -36,7 +36,7 @@ fn walked(rules: &Rules, times: usize) -> Task {
 }
 
 #[test]
-fn a_task_whose_gate_is_gone_goes_to_the_nearest_one_before_it() {
+fn a_task_at_a_removed_gate_goes_to_the_nearest_one_before_it() {
     let before = rules(line(&["a", "b", "c", "d"]));
     let table: [(usize, &[&str], &str); 7] = [
         (0, &["b", "c", "d"], "b@1 ready"),
@@ -161,7 +161,7 @@ fn agents_of<'o>(org: &'o mut Org, name: &str) -> &'o mut Vec<AgentId> {
 }
 
 #[test]
-fn another_role_gets_the_work_and_whoever_is_not_in_it_loses_it() {
+fn another_role_gets_the_work_and_agents_outside_it_lose_it() {
     let old = rules(line(&["a", "b"]));
     let new = rules(workflow(vec![gate("a", "architect"), gate("b", "backend")]));
     let open = opened(&old, &[]);
@@ -309,7 +309,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_the_rules_become_somebody_can_speak_or_it_is_said_why_not(
+    fn after_any_rule_change_an_agent_can_act_or_a_blocker_says_why_not(
         old in workflows(), new in workflows(), acts in acts(), split in 0..3_usize, without in 0..6_usize,
     ) {
         let old = rules(old);

@@ -104,7 +104,7 @@ fn each_act_is_told_by_its_name() {
 }
 
 #[test]
-fn time_that_runs_out_is_told_to_whoever_had_it_and_to_whoever_steps_in() {
+fn a_time_limit_is_reported_to_the_holder_and_to_the_role_that_steps_in() {
     let rules = timed(Some("qa"));
     let before = claim(&rules, &opened(&rules, &[]), "agent-7", 1);
     let after = step(&rules, &before, &Act::Timeout { branch: None }, 99).unwrap().task;
@@ -190,7 +190,7 @@ fn with_channels(mut project: Project, mut org: Org) -> Rules {
 }
 
 #[test]
-fn each_hears_what_concerns_them() {
+fn readers_get_events_that_concern_them() {
     let quiet = timed(Some("qa"));
     let rules = with_channels(quiet.project.clone(), org());
     let heard = |before: &Task, after: &Task| -> Vec<String> {
@@ -230,7 +230,7 @@ fn each_hears_what_concerns_them() {
 }
 
 #[test]
-fn whoever_has_a_branch_of_a_fork_is_told_what_becomes_of_the_task() {
+fn a_branch_holder_gets_the_events_of_the_task() {
     let branches = vec![branch("a", "architect"), branch("b", "qa"), branch("c", "backend")];
     let gates = |fork| workflow(vec![gate("work", "backend"), fork, gate("done", "architect")]);
     let forked = gates(fork("review", JoinStrategy::All, branches));

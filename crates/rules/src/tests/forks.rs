@@ -122,7 +122,7 @@ fn results_of_branches_are_combined() {
 }
 
 #[test]
-fn one_rejection_comes_back_once_with_what_everybody_wants() {
+fn one_rejection_comes_back_once_with_all_requests() {
     let rules = rules(forked(JoinStrategy::All));
     let task = walk(&rules, &[("a", "needs_review"), ("b", "blocked")]);
     assert!(task.review.is_none(), "nothing is told before all have spoken");
@@ -157,7 +157,7 @@ fn one_rejection_comes_back_once_with_what_everybody_wants() {
 }
 
 #[test]
-fn a_single_rejection_names_who_rejected() {
+fn a_single_rejection_names_its_branch() {
     let rules = rules(forked(JoinStrategy::All));
     let task = walk(&rules, &[("a", "needs_review"), ("b", "complete"), ("c", "complete")]);
     let review = task.review.unwrap();
@@ -253,7 +253,7 @@ fn tickets_of_branches_that_are_not_there_are_refused() {
 }
 
 #[test]
-fn a_fork_none_of_whose_branches_applies_passes_by_itself() {
+fn a_fork_without_an_applicable_branch_passes_by_itself() {
     let mut flow = forked(JoinStrategy::All);
     if let GateKind::Fork(fork) = &mut flow.gates[1].kind {
         for branch in &mut fork.branches {
@@ -273,7 +273,7 @@ fn a_fork_none_of_whose_branches_applies_passes_by_itself() {
 }
 
 #[test]
-fn the_fork_says_where_the_task_goes_and_how_often() {
+fn the_fork_sets_the_next_gate_and_its_limit() {
     let mut flow = forked(JoinStrategy::All);
     flow.gates[1] =
         routed(flow.gates[1].clone(), &[("complete", "$end"), ("needs_review", "work")]);

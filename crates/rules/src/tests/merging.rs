@@ -52,7 +52,7 @@ fn told(merged: &Merged) -> String {
 }
 
 #[test]
-fn whoever_has_gone_on_stands() {
+fn the_side_that_went_on_wins() {
     let rules = rules(sdlc());
     let base = opened(&rules, &[]);
     let ahead = completed(&rules, &base, "agent-7", "complete");
@@ -74,7 +74,7 @@ fn whoever_has_gone_on_stands() {
 }
 
 #[test]
-fn of_two_completions_of_one_visit_ours_stands_and_theirs_is_superseded_with_what_followed() {
+fn of_two_completions_of_one_visit_theirs_is_superseded_with_its_followers() {
     let rules = rules(sdlc());
     let base = opened(&rules, &[]);
     let ours = say_as(&rules, &base, None, "agent-7", "one", 10);
@@ -127,7 +127,7 @@ fn of_two_claims_ours_stands() {
 }
 
 #[test]
-fn a_hold_and_a_release_from_it_are_dropped_where_the_visit_has_ended_or_gone_another_way() {
+fn a_hold_and_its_release_are_dropped_once_the_visit_has_ended() {
     let rules = rules(sdlc());
     let mut base = opened(&rules, &[]);
     base.depends_on = vec![id("AOF-one")];
@@ -254,7 +254,7 @@ fn growing_values_are_never_reduced_and_two_tasks_stay_two() {
 }
 
 #[test]
-fn an_entry_that_was_written_anew_never_stands_against_what_was_there() {
+fn a_rewritten_entry_never_wins_against_the_original() {
     let rules = rules(sdlc());
     let base = completed(&rules, &opened(&rules, &[]), "agent-7", "complete");
     let mut forged = base.clone();

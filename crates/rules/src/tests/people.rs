@@ -29,7 +29,7 @@ fn a_claim_is_given_back_by_its_holder_or_by_people() {
 }
 
 #[test]
-fn agents_may_what_the_org_lets_them() {
+fn agents_may_act_as_the_org_permits() {
     let mut chart = org();
     let register = chart.all_agents().into_iter().map(|agent| (agent.clone(), Agent::default()));
     let mut register: std::collections::BTreeMap<_, _> = register.collect();
@@ -77,7 +77,7 @@ fn an_override_needs_a_reason_and_is_recorded() {
 }
 
 #[test]
-fn whoever_holds_a_task_may_not_move_it_past_a_gate_of_others() {
+fn the_holder_of_a_task_may_not_move_it_past_a_gate_of_others() {
     let rules = rules(sdlc());
     let seven: AgentId = id("agent-7");
     let claim = Act::Claim { agent: seven.clone(), branch: None };
@@ -130,7 +130,7 @@ fn unblocking_adds_no_entry_and_needs_something_to_have_changed() {
 }
 
 #[test]
-fn a_task_begins_as_whose_it_was_said_to_be_where_the_rules_let_it_be_given() {
+fn a_task_begins_with_its_written_assignee_if_the_rules_allow_it() {
     let rules = rules(sdlc());
     let new = new_task(&[]);
     let open_for = |agent: &str| Act::OpenFor { agent: id(agent) };

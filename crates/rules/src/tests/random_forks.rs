@@ -266,7 +266,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_is_done_at_a_fork_is_legal_or_refused(
+    fn every_act_at_a_fork_is_legal_or_refused(
         flow in workflows(),
         acts in prop::collection::vec((0..18_u8, 0..4_usize, 0..6_usize, 0..4_usize), 0..60),
     ) {

@@ -65,7 +65,7 @@ fn a_step_that_the_engine_would_not_make_is_foreign() {
 }
 
 #[test]
-fn people_edit_what_is_theirs_beside_the_engine() {
+fn people_edit_their_fields_beside_the_engine() {
     let rules = rules(sdlc());
     let task = opened(&rules, &[]);
     let mut edited = task.clone();

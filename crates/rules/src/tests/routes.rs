@@ -44,7 +44,7 @@ fn a_rejection_goes_back_and_its_wishes_last_until_its_gate_passes() {
 }
 
 #[test]
-fn strategies_lead_where_they_say() {
+fn strategies_lead_to_their_gates() {
     let at_test = |strategy, reject_to: Option<&str>| {
         let mut workflow = sdlc();
         workflow.rejection = strategy;
@@ -172,7 +172,7 @@ fn a_review_that_does_not_apply_any_more_leaves_no_wish() {
 }
 
 #[test]
-fn a_preview_is_what_happens() {
+fn a_preview_matches_the_step() {
     let rules = rules(sdlc());
     let task = say(&rules, &opened(&rules, &["skip-qa"]), "agent-7", "complete").unwrap().task;
     let passage = preview(&rules, &task, &Outcome::Complete).unwrap();

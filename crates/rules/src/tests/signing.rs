@@ -183,7 +183,7 @@ fn complete(rules: &Rules, task: &Task, completion: &Completion) -> Result<Workf
 }
 
 #[test]
-fn whoever_has_a_key_completes_nothing_without_it() {
+fn an_agent_with_a_key_must_sign() {
     let rules = signing("Shop", sdlc());
     let task = in_review(&rules);
     let wanted = wanted(complete(&rules, &task, &review()).unwrap_err());

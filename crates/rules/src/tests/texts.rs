@@ -92,7 +92,7 @@ fn at_check(rules: &Rules) -> Task {
 }
 
 #[test]
-fn outputs_are_what_the_gate_declares() {
+fn outputs_follow_the_declaration_of_the_gate() {
     let rules = made(WORKFLOW).unwrap();
     let task = opened(&rules, &[]);
     let refused = tell(&rules, &task, "agent-7", |given| {
@@ -350,7 +350,7 @@ fn an_empty_text_is_silence() {
 }
 
 #[test]
-fn a_task_begins_with_what_its_workflow_wants() {
+fn a_task_begins_with_the_input_of_its_workflow() {
     let rules = made(WORKFLOW).unwrap();
     let workflow = &rules.project.workflows[0];
     assert_eq!(
@@ -421,7 +421,7 @@ fn a_text_that_matches_no_exit_is_found_at_load() {
 }
 
 #[test]
-fn the_hash_is_of_what_decides() {
+fn the_hash_covers_deciding_fields() {
     let hash = |text: &str| {
         let rules = made(text).unwrap();
         rules.hash(&rules.project.workflows[0].name).unwrap().to_owned()

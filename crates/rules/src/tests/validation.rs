@@ -68,7 +68,7 @@ fn a_named_rejection_needs_an_earlier_gate() {
 }
 
 #[test]
-fn hints_name_what_was_meant() {
+fn hints_name_the_meant_word() {
     let mut workflow = sdlc();
     workflow.gates[0] = gate("implement", "backned");
     let all = findings(workflow);
@@ -85,7 +85,7 @@ fn warnings_are_reported_and_stop_nothing() {
 }
 
 #[test]
-fn the_hash_is_of_what_decides() {
+fn the_hash_covers_deciding_fields() {
     let hash = |change: &dyn Fn(&mut Workflow)| {
         let mut workflow = sdlc();
         change(&mut workflow);

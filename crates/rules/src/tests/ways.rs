@@ -41,7 +41,7 @@ fn codes(workflow: Workflow) -> Vec<&'static str> {
 }
 
 #[test]
-fn a_decision_leads_where_its_route_says() {
+fn a_decision_follows_its_route() {
     let rules = rules(compound());
     let task = at_review(&rules);
     for (decision, then) in [
@@ -180,7 +180,7 @@ fn different_senders_share_the_counter_of_their_target() {
 }
 
 #[test]
-fn a_jump_records_what_it_passes_over_and_ends_are_ends() {
+fn a_jump_records_the_gates_it_passes_over_and_ends_are_ends() {
     let mut flow = compound();
     flow.gates[0] = routed(
         gate("plan", "architect"),
@@ -208,7 +208,7 @@ fn a_jump_records_what_it_passes_over_and_ends_are_ends() {
 }
 
 #[test]
-fn a_route_clears_what_it_says_and_outputs_stand_under_their_gate() {
+fn a_route_clears_its_gates_and_outputs_stand_under_their_gate() {
     let mut flow = compound();
     flow.gates[2].exits.routes[2].1.clear = vec![id("plan")];
     let rules = rules(flow);
@@ -227,7 +227,7 @@ fn a_route_clears_what_it_says_and_outputs_stand_under_their_gate() {
 }
 
 #[test]
-fn a_failure_leads_where_the_gate_says_and_is_no_outcome_elsewhere() {
+fn a_failure_follows_its_route_and_is_no_outcome_elsewhere() {
     let mut flow = compound();
     flow.gates[1].exits.on_failure = Some(Route::to(Target::Gate(id("work"))));
     flow.gates[1].exits.max_retries = Some(2);
@@ -259,7 +259,7 @@ fn reviewed() -> Workflow {
 }
 
 #[test]
-fn a_detour_is_entered_by_rejection_alone_and_returns_to_who_sent_the_task() {
+fn a_detour_is_entered_by_rejection_alone_and_returns_to_the_sender() {
     let rules = rules(reviewed());
     let task = walk(&rules, &[("agent-7", "complete")]);
     assert_eq!(stands(&task), "review@1 ready", "nobody comes to a detour by going on");
@@ -334,7 +334,7 @@ fn a_detour_that_stands_behind_other_gates_is_no_way_past_them() {
 }
 
 #[test]
-fn a_task_that_came_back_too_often_is_settled_where_it_is_sent_then() {
+fn an_exhausted_rejection_is_answered_at_the_gate_it_leads_to() {
     let mut review = reviewing("review", "architect");
     review.exits.max_retries = Some(1);
     review.exits.on_exhausted = Exhausted::Route(Target::Gate(id("signoff")));
@@ -366,7 +366,7 @@ fn a_task_that_came_back_too_often_is_settled_where_it_is_sent_then() {
 }
 
 #[test]
-fn a_detour_may_be_where_too_many_returns_lead() {
+fn exhausted_returns_may_lead_to_a_detour() {
     let mut flow = reviewed();
     flow.gates[2] = reviewing("review", "architect");
     flow.gates[2].exits.max_retries = Some(1);
@@ -474,7 +474,7 @@ fn a_beginning_at_a_gate_that_decides_by_itself_is_found_again() {
 }
 
 #[test]
-fn whoever_did_the_work_does_not_judge_it() {
+fn the_author_of_work_does_not_judge_it() {
     let mut flow = sdlc();
     flow.gates[1] =
         with(reviewing("review", "backend"), |duty| duty.separate_from = vec![id("implement")]);

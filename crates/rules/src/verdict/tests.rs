@@ -342,7 +342,7 @@ fn text_inside_a_value_is_not_a_key() {
 }
 
 #[test]
-fn items_are_what_is_to_be_mended() {
+fn items_are_the_requests() {
     let items = |text: &str| read(&tag(), OUTCOMES, KEYS, text).items;
     assert_eq!(
         items(

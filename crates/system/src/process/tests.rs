@@ -375,7 +375,7 @@ fn kept(pieces: &[&[u8]], secrets: &[(&str, &str)]) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn wherever_it_is_cut_a_text_is_masked_the_same(
+    fn a_text_is_masked_the_same_at_any_cut(
         text in "[ab]{0,400}",
         values in proptest::collection::vec("[ab]{6,14}", 0..4),
         cuts in proptest::collection::vec(0_usize..400, 0..12),

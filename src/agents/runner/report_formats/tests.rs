@@ -60,7 +60,7 @@ fn claudes_stream_ends_with_its_result() {
 }
 
 #[test]
-fn claudes_errors_are_errors_whatever_their_subtype() {
+fn claudes_errors_are_errors_with_any_subtype() {
     let login = r#"{"type":"result","subtype":"success","is_error":true,"result":"Invalid API key · Please run /login","session_id":"s"}"#;
     let report = claude(&printed(login, "", Exit::Status(1)));
     assert_eq!((report.text.as_str(), kind(&report)), ("", Some(TroubleKind::Unavailable)));

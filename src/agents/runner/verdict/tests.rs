@@ -327,7 +327,7 @@ fn a_pass_beside_an_error_is_none() {
 }
 
 #[test]
-fn an_exit_status_says_what_the_gate_says() {
+fn an_exit_status_means_what_the_gate_maps_it_to() {
     let gate = Gate::review().exits(&[(0, "complete"), (1, "needs_review"), (2, "blocked")]);
     let hears = |stdout: &str, stderr: &str, exit| {
         let printed = RunOutput { stdout: stdout.as_bytes(), stderr: stderr.as_bytes(), exit };

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formatting_stays_and_what_acts_goes() {
+    fn formatting_stays_and_active_content_goes() {
         for (text, expected) in [
             ("*a* `b`", "<p><em>a</em> <code>b</code></p>"),
             ("- [x] done\n- [ ] open", "<ul>\n<li>☑ done</li>\n<li>☐ open</li>\n</ul>"),

@@ -127,7 +127,7 @@ fn of_no_task_nothing_is_said() {
 }
 
 #[test]
-fn a_rejection_counts_where_it_is_said_and_for_whose_work() {
+fn a_rejection_counts_at_its_gate_and_for_the_author_of_the_work() {
     let story = Story::new("a")
         .lasting(600, passed("work", "review"))
         .lasting(60, sent_back("review", "work"))
@@ -212,7 +212,7 @@ fn a_fork_is_counted_once_and_each_branch_for_itself() {
 }
 
 #[test]
-fn only_what_ended_in_the_time_counts_but_a_visit_is_as_long_as_it_was() {
+fn only_visits_that_ended_in_the_span_count_with_their_full_length() {
     let story = Story::new("a")
         .lasting(1_000, passed("work", "review"))
         .lasting(500, sent_back("review", "work"));

@@ -305,7 +305,7 @@ graph:
 ";
 
 #[test]
-fn prompts_of_edges_name_what_they_mean() {
+fn prompts_of_edges_name_their_gates() {
     let text = text_of("d.yaml", DEBATE);
     for line in [
         "      more: {to: b, prompt: \"{{point}} / {{a.body}}\"}\n",

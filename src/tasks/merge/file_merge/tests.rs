@@ -111,7 +111,7 @@ fn clean(base: &str, ours: &str, theirs: &str) -> String {
 }
 
 #[test]
-fn each_side_keeps_what_it_changed_and_no_other_byte_changes() {
+fn each_side_keeps_its_changes_and_no_other_byte_changes() {
     let done = completed(OPEN, "agent-7", "one", 5, None);
     let edited = OPEN
         .replace("[auth, \"b\"]", "[auth, \"b\", c]")
@@ -457,7 +457,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_both_sides_do_is_merged_or_marked(
+    fn changes_of_both_sides_are_merged_or_marked(
         first in prop::collection::vec(0..14_u8, 0..4),
         one in prop::collection::vec(0..14_u8, 0..6),
         two in prop::collection::vec(0..14_u8, 0..6),

@@ -71,7 +71,7 @@ fn more_calls_than_are_taken_up_at_once_are_all_answered() {
 }
 
 #[test]
-fn calls_under_way_are_finished_whatever_the_client_does() {
+fn calls_under_way_finish_without_their_client() {
     let wait = &["--agent", "agent-7", "--wait", "60s"];
     for way in ["cancelled", "gone", "signalled", "deaf"] {
         let env = TestEnvironment::new();

@@ -89,7 +89,7 @@ fn a_server_that_does_not_know_its_agent_starts_and_says_how_to_name_one() {
 }
 
 #[test]
-fn an_agent_that_has_left_may_still_end_what_it_holds() {
+fn an_agent_that_has_left_may_still_end_its_tasks() {
     let env = TestEnvironment::with_rules(WITH_PERSON, WITH_BOSS);
     env.new_task(&["Add login"]);
     let mut client = McpClient::of(&env, "agent-8");

@@ -21,7 +21,7 @@ fn refusal(
 }
 
 #[test]
-fn refusals_say_where_the_task_stands_and_what_works() {
+fn refusals_show_the_state_of_the_task_and_a_call_that_works() {
     let env = TestEnvironment::with_rules(WITH_PERSON, WITH_BOSS);
     let id = env.new_task(&["Add login"]);
     let mut worker = McpClient::of(&env, "agent-7");
@@ -572,7 +572,7 @@ fn a_server_that_only_looks_changes_nothing() {
 }
 
 #[test]
-fn without_a_project_every_tool_says_what_to_do() {
+fn without_a_project_every_tool_names_the_fix() {
     let env = TestEnvironment::without_repository();
     let mut client = McpClient::of(&env, "agent-7");
     let tools = client.ask("tools/list", json!({}))["tools"].clone();

@@ -37,7 +37,7 @@ fn a_run_that_says_nothing_for_too_long_is_ended() {
 }
 
 #[test]
-fn attempts_are_bounded_and_what_is_left_then_is_a_blocked_task_with_all_that_happened() {
+fn attempts_are_bounded_and_end_in_a_blocked_task_with_their_record() {
     let script = "\
 echo x >> \"$HOME/calls\"
 [ -e \"$HOME/mended\" ] || { echo \"no server ($AOF_ATTEMPT)\" >&2; exit 3; }
@@ -83,7 +83,7 @@ echo '{\"outcome\": \"complete\", \"summary\": \"Did it\"}'
 }
 
 #[test]
-fn a_gate_says_where_a_task_goes_whose_agent_has_failed() {
+fn a_gate_routes_a_task_after_its_agent_failed() {
     let rules = "\
 workflow:
   gates:

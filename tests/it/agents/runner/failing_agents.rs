@@ -135,7 +135,7 @@ fn a_secret_that_is_missing_is_no_attempt() {
 }
 
 #[test]
-fn somebody_else_of_the_role_does_what_one_agent_cannot_begin() {
+fn another_agent_of_the_role_does_work_that_one_cannot_begin() {
     let env = project_of(
         "workflow: {gates: [{id: work, role: worker}]}\n",
         &[("coder", "worker", "", DONE), ("typist", "worker", "", DONE)],
@@ -195,7 +195,7 @@ fn a_secret_is_seen_nowhere() {
 }
 
 #[test]
-fn a_secret_is_masked_whatever_door_an_agent_uses() {
+fn a_secret_is_masked_at_every_door() {
     const SECRET: &str = "sk-live-0123456789";
     let run = |script: &str| {
         let env = one_gate("secrets: [SERVICE_LOGIN], attempts: 1", script);

@@ -202,7 +202,7 @@ fn a_runner_that_is_killed_while_it_hands_in_an_answer_loses_nothing() {
 }
 
 #[test]
-fn of_two_runners_one_works_and_the_other_says_who() {
+fn one_of_two_runners_works_and_the_other_names_it() {
     let env = one_gate("", ENDLESS);
     let (id, runner) = at_work(&env);
     let other = env.aof(&["run", "--task", &id]).code(7);
@@ -268,7 +268,7 @@ fn a_claim_that_would_end_is_renewed_while_its_agent_works() {
 }
 
 #[test]
-fn a_runner_that_is_stopped_ends_its_agent_and_gives_back_what_it_took() {
+fn a_stopped_runner_ends_its_agent_and_gives_its_task_back() {
     for signal in ["INT", "TERM"] {
         insta::allow_duplicates! {
         let env = one_gate("", ENDLESS);
@@ -335,7 +335,7 @@ fn taken_away(act: &[&str]) -> String {
 }
 
 #[test]
-fn an_agent_is_ended_whose_task_is_cancelled() {
+fn cancelling_a_task_ends_its_agent() {
     assert_snapshot!(taken_away(&["task", "cancel", "ID", "--reason", "Not wanted"]), @"
     cancelled - -
     exit 1
@@ -348,7 +348,7 @@ fn an_agent_is_ended_whose_task_is_cancelled() {
 }
 
 #[test]
-fn an_agent_is_ended_whose_task_is_moved_by_a_person() {
+fn moving_a_task_ends_its_agent() {
     assert_snapshot!(taken_away(&["task", "override", "ID", "--to", "review", "--reason", "Good enough"]), @"
     ready review -
     exit 7
@@ -362,7 +362,7 @@ fn an_agent_is_ended_whose_task_is_moved_by_a_person() {
 }
 
 #[test]
-fn an_agent_is_ended_whose_task_is_given_to_somebody_else() {
+fn reassigning_a_task_ends_its_agent() {
     assert_snapshot!(taken_away(&["task", "assign", "ID", "typist"]), @"
     in_progress work typist
     exit 7
@@ -376,7 +376,7 @@ fn an_agent_is_ended_whose_task_is_given_to_somebody_else() {
 }
 
 #[test]
-fn an_agent_is_ended_whose_task_a_person_holds() {
+fn holding_a_task_ends_its_agent() {
     let env = one_gate("", ENDLESS);
     let (id, runner) = at_work(&env);
     let _ = env.aof(&["task", "hold", &id, "--reason", "Wait for legal"]).success();

@@ -101,7 +101,7 @@ fn one_exit_needs_no_status_at_any_door() {
 }
 
 #[test]
-fn a_reply_that_lacks_what_is_wanted_is_no_pass() {
+fn a_reply_without_its_outputs_does_not_pass() {
     let env = project(ONE_EXIT, REPLY);
     for (reply, why) in [
         ("---\nfiles: [a.md]\n---\nDone.\n", "`branch` is missing"),
@@ -213,7 +213,7 @@ workflow:
 }
 
 #[test]
-fn lines_with_keys_bring_what_they_say() {
+fn lines_with_keys_become_outputs() {
     let rules = "\
 workflow:
   gates:

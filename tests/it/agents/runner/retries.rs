@@ -32,7 +32,7 @@ fn two_retries_are_three_runs_with_pauses_that_double() {
 }
 
 #[test]
-fn the_pause_comes_as_well_where_an_earlier_gate_tries_first() {
+fn the_pause_also_comes_if_an_earlier_gate_tries_first() {
     let rules = "\
 workflow:
   gates:
@@ -61,7 +61,7 @@ fn without_a_way_for_failures_attempts_count() {
 }
 
 #[test]
-fn a_branch_whose_program_fails_takes_the_way_of_errors() {
+fn a_branch_with_a_failing_program_takes_the_error_route() {
     let file = json!({"id": "checks", "steps": [
         {"id": "build", "agent": "builder", "on_success": "checks", "on_error": "end"},
         {"id": "checks", "type": "parallel", "agents": ["tester", "linter"], "on_success": "end", "on_error": "build", "max_retries": 1},
@@ -114,7 +114,7 @@ workflow:
 }
 
 #[test]
-fn sessions_come_from_those_who_have_some() {
+fn sessions_come_from_agents_that_have_one() {
     let rules = "\
 workflow:
   gates:
@@ -176,7 +176,7 @@ workflow:
 }
 
 #[test]
-fn whoever_worked_without_a_session_is_not_offered_the_gate_behind() {
+fn an_agent_without_a_session_is_not_offered_the_next_gate() {
     let rules = "\
 workflow:
   gates:

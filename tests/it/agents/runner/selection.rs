@@ -78,7 +78,7 @@ fn returned_and_awaited_tasks_come_before_new_ones() {
 }
 
 #[test]
-fn a_visit_whose_files_are_in_trouble_is_given_back_and_keeps_nobody_from_the_others() {
+fn a_visit_with_broken_files_is_given_back_and_blocks_no_other() {
     let env = environment();
     let ids = [env.new_task(&["First", "--meta", "priority=high"]), env.new_task(&["Second"])];
     env.write(&format!(".aof/runs/{}@0", ids[0]), "in the way");
@@ -90,7 +90,7 @@ fn a_visit_whose_files_are_in_trouble_is_given_back_and_keeps_nobody_from_the_ot
 }
 
 #[test]
-fn everybody_works_who_can_be_started() {
+fn every_agent_that_can_be_started_works() {
     let env = environment();
     let _ = env.new_task(&["First"]);
     assert_snapshot!(env.aof(&["run", "--all", "--step"]).success().stdout, @"1 visit; go on with the same command");

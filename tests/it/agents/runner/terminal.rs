@@ -27,7 +27,7 @@ echo '{\"outcome\": \"complete\", \"summary\": \"Did it\"}' > \"$AOF_OUTPUT\"
 }
 
 #[test]
-fn a_person_is_asked_and_what_is_said_counts() {
+fn a_person_is_asked_and_the_answer_counts() {
     let env = environment();
     let id = env.new_task(&["Add login"]);
     let mut seat = Seat::of(&env, &["run", "--task", &id]);
@@ -68,7 +68,7 @@ fn a_person_is_asked_and_what_is_said_counts() {
 }
 
 #[test]
-fn an_approval_is_signed_where_the_person_has_a_key() {
+fn an_approval_is_signed_if_the_person_has_a_key() {
     if !has_ssh_keygen() {
         return;
     }
@@ -103,7 +103,7 @@ fn an_approval_is_signed_where_the_person_has_a_key() {
 }
 
 #[test]
-fn whoever_wants_to_answer_later_leaves_it_waiting() {
+fn answering_later_leaves_the_task_waiting() {
     let env = environment();
     let id = env.new_task(&["Add login"]);
     let mut seat = Seat::of(&env, &["run", "--task", &id]);
@@ -273,7 +273,7 @@ fn a_line_that_is_no_text_is_asked_for_again() {
 }
 
 #[test]
-fn the_diff_begins_where_the_task_does_and_steers_no_terminal() {
+fn the_diff_begins_with_the_task_and_steers_no_terminal() {
     let env = environment();
     env.write("notes.md", "before the task\n");
     env.commit_all("notes");

@@ -93,7 +93,7 @@ fn each_way_to_say_it_and_each_way_to_fail_is_told_apart() {
 }
 
 #[test]
-fn an_exit_status_decides_where_the_gate_says_so_and_nowhere_else() {
+fn an_exit_status_decides_only_at_gates_that_map_it() {
     let judged = |script: &str| {
         let env = review("attempts: 1", script);
         env.edit(
@@ -121,7 +121,7 @@ fn an_exit_status_decides_where_the_gate_says_so_and_nowhere_else() {
 }
 
 #[test]
-fn a_signal_counts_where_the_gate_has_one() {
+fn a_signal_counts_at_a_gate_with_one() {
     let judged = |text: &str| {
         let env = review("attempts: 1", &format!("cat <<'TEXT'\n{text}\nTEXT\n"));
         env.edit("project.yaml", "canReject: true", "canReject: true, signal: gate");
@@ -170,7 +170,7 @@ fn the_agent_s_own_completion_counts_first() {
 }
 
 #[test]
-fn a_refused_answer_is_told_to_the_next_attempt_with_what_was_left_behind() {
+fn the_next_attempt_gets_the_refused_answer_and_the_files_left_behind() {
     let rules = "\
 workflow:
   gates:

@@ -20,7 +20,7 @@ fn task(env: &TestEnvironment) -> serde_json::Value {
 }
 
 #[test]
-fn a_task_begins_with_its_input_its_files_and_what_else_is_given() {
+fn a_task_begins_with_its_input_files_and_options() {
     let env = environment();
     env.write("docs/spec.md", "A login\n");
     env.write("notes.md", "Soon\n");

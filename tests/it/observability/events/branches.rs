@@ -120,7 +120,7 @@ fn commits_that_were_gone_and_come_back_are_told_once() {
 }
 
 #[test]
-fn rules_that_were_told_already_hold_for_what_comes_behind_them() {
+fn rules_that_were_reported_hold_for_later_events() {
     let env = TestEnvironment::new();
     env.write(".gitignore", ".aof\n");
     env.commit_all("base");
@@ -195,7 +195,7 @@ fn told_events_of_a_branch_are_not_told_again_with_new_ones() {
 }
 
 #[test]
-fn a_merge_tells_what_happened_and_when() {
+fn a_merge_reports_its_events_with_their_times() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     stream(&env);

@@ -175,7 +175,7 @@ fn before_the_first_commit_nothing_has_happened() {
 }
 
 #[test]
-fn without_a_branch_what_is_known_is_shown_and_a_clone_of_one_commit_is_told_of() {
+fn without_a_branch_known_events_are_shown_and_a_shallow_clone_is_reported() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     let _ = env.complete(&id, "agent-7");
@@ -442,7 +442,7 @@ fn every_kind_of_event_is_as_its_schema_says() {
 }
 
 #[test]
-fn an_edit_says_who_made_it_by_a_command_and_else_that_it_was_by_hand() {
+fn an_edit_names_the_author_of_its_command_or_that_it_was_by_hand() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     let _ = env.aof(&["task", "edit", &id, "--title", "Add a login"]).success();

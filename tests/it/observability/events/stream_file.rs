@@ -92,7 +92,7 @@ fn said(env: &TestEnvironment, log: &str) -> String {
 }
 
 #[test]
-fn whoever_follows_sees_each_event_once_also_when_the_stream_is_made_again() {
+fn a_follower_sees_each_event_once_even_if_the_stream_is_rebuilt() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     let _follower = Running::start(&env, &["events", "--follow", "--json"], "followed");
@@ -301,7 +301,7 @@ fn a_new_stream_has_no_record_of_the_old_one() {
 }
 
 #[test]
-fn many_who_write_at_once_write_each_line_once() {
+fn simultaneous_writers_write_each_line_once() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     let path = env.task_path(&id);

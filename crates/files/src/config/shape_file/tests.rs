@@ -95,7 +95,7 @@ fn one_of_is_one_variant_for_each_way_out() {
 }
 
 #[test]
-fn keywords_say_the_kind_and_what_becomes_of_undeclared_fields() {
+fn keywords_set_the_kind_and_the_use_of_undeclared_fields() {
     for (short, long) in [
         ("properties: {a: {}}", "{type: object, properties: {a: {}}}"),
         ("type: object", "{type: object, additionalProperties: true}"),

@@ -56,7 +56,7 @@ fn branches_are_claimed_given_back_and_set_going_each_on_its_own() {
 }
 
 #[test]
-fn whoever_holds_a_branch_does_not_hold_the_task() {
+fn the_holder_of_a_branch_does_not_hold_the_task() {
     let rules = rules(forked(JoinStrategy::All));
     let claim = Act::Claim { agent: id("agent-7"), branch: Some(id("c")) };
     let task = step(&rules, &at_fork(&rules), &claim, 2).unwrap().task;
@@ -97,7 +97,7 @@ fn a_branch_for_which_there_is_nobody_waits_and_holds_nothing_up() {
 }
 
 #[test]
-fn whoever_is_still_at_work_when_a_fork_is_left_is_named_and_told() {
+fn agents_at_work_when_a_fork_is_left_are_named_and_notified() {
     let rules = rules(forked(JoinStrategy::Any));
     let task = at_fork(&rules);
     let passed = say_at(&rules, &task, "b", "agent-5", "complete").unwrap().task;

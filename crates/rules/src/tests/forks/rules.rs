@@ -71,7 +71,7 @@ fn a_branch_that_is_gone_from_the_rules_holds_nothing_up() {
 }
 
 #[test]
-fn a_fork_is_judged_again_when_the_rules_took_away_whoever_was_waited_for() {
+fn a_fork_is_judged_again_when_the_rules_remove_the_awaited_branch() {
     let before = rules(forked(JoinStrategy::All));
     let without = |number: usize| {
         let mut flow = forked(JoinStrategy::All);

@@ -148,7 +148,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, rng_seed: RngSeed::Fixed(7), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_line_of_a_person_is_lost_whatever_the_versions_are(
+    fn no_line_of_a_person_is_lost_in_any_versions(
         first in prop::collection::vec(damage(), 0..3),
         one in prop::collection::vec(damage(), 0..5),
         two in prop::collection::vec(damage(), 0..5),

@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use super::*;
 
 #[test]
-fn broken_yaml_is_shown_where_it_breaks() {
+fn broken_yaml_is_shown_at_its_place() {
     assert_snapshot!(bad(&[
         ("project.yaml", "workflow:\n  gates:\n\t- id: a\n"),
         ("org.yaml", "roles:\n  a: {agents: [x]\n  b: {}\n"),

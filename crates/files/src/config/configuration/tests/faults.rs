@@ -217,7 +217,7 @@ fn two_files_can_be_wrong_at_once() {
 }
 
 #[test]
-fn outcomes_do_what_they_mean_or_nothing_loads() {
+fn outcomes_keep_their_meaning_or_nothing_loads() {
     let with = |outcomes: &str| {
         format!("workflow:\n  gates: [{{id: a, role: r}}]\n  outcomes: {outcomes}\n")
     };

@@ -91,7 +91,7 @@ fn a_project_without_a_workflow_has_the_implicit_one() {
 }
 
 #[test]
-fn names_say_what_a_file_is_about() {
+fn names_show_the_subject_of_a_file() {
     let workflow = |stem: &str| Some(RuleFile::Workflow(stem.to_owned()));
     for (name, subject) in [
         ("project.yaml", Some(RuleFile::Project)),
