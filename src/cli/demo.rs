@@ -155,9 +155,8 @@ fn take(
 /// Waits until the watcher has accepted or refused the file, and returns its answer.
 fn answer(stage: &DemoStage, events: &Receiver<Value>, turn: &DemoTurn) -> CliResult<String> {
     loop {
-        let event = events
-            .recv_timeout(GATE_PATIENCE)
-            .map_err(|_| stage.stuck("nothing happened any more"))?;
+        let event =
+            events.recv_timeout(GATE_PATIENCE).map_err(|_| stage.stuck("nothing more happened"))?;
         if event["file"] != turn.file {
             continue;
         }

@@ -118,7 +118,7 @@ const WHY: &str = "
     git_busy: no command can commit until that is over
     rules_not_committed: the rules that you see are not those in force
     workflow_config_invalid: the rules that people see are not those in force
-    invalid_tests: a gate with `check: tests` refuses every completion until they are mended
+    invalid_tests: a gate with `check: tests` refuses every completion until they are fixed
     program_untrusted: whoever can push decides what these programs are; agents are not started and messages wait until you have looked
     no_rules: any agent can complete any task, even one that is meant for people
     inbox_unreadable: completions that agents drop there are not processed

@@ -132,7 +132,7 @@ pub(crate) fn check_drift(context: &CheckContext<'_>) -> CheckResult {
 }
 
 fn rules_error_issue(error: &ProjectError) -> Issue {
-    let fix = "see `aof workflow validate`, mend it, and commit".to_owned();
+    let fix = "see `aof workflow validate`, fix it, and commit".to_owned();
     Issue::new(error.code(), error.to_string(), error.fix().unwrap_or(fix))
 }
 
@@ -174,7 +174,7 @@ fn remark_issues(workspace: &Workspace, remark: &Remark) -> Vec<Issue> {
                 diagnostics.first().map(|first| first.message.clone()).unwrap_or_default(),
                 &commit.to_string()[..7]
             ),
-            "see `aof workflow validate`, mend them, and commit".to_owned(),
+            "see `aof workflow validate`, fix them, and commit".to_owned(),
         )],
     }
 }
@@ -201,13 +201,13 @@ fn differing_files_issue(workspace: &Workspace, files: &[&String]) -> Option<Iss
         }
         (Some(go_on), false) => {
             format!(
-                "mend it, see `aof workflow validate`, and go on when all is solved: `git add {named} && {go_on}`"
+                "fix it, see `aof workflow validate`, and go on when all is solved: `git add {named} && {go_on}`"
             )
         }
         (None, true) => {
             format!("commit it to bring it into force: `git commit -m \"rules\" -- {named}`")
         }
-        (None, false) => "see `aof workflow validate`, mend it, and commit".to_owned(),
+        (None, false) => "see `aof workflow validate`, fix it, and commit".to_owned(),
     };
     let one = files.len() == 1;
     let differ = if one { "differs" } else { "differ" };
@@ -283,7 +283,7 @@ fn stuck_task_issue(rules: &Rules, header: &TaskSummary) -> Option<Issue> {
         Issue::new(
             "task_stranded",
             format!(
-                "{id} follows workflow `{}`, which the rules do not have any more",
+                "{id} follows workflow `{}`, which the rules no longer have",
                 header.routing.workflow
             ),
             format!("bring it back in a commit; or `aof cancel {id} --reason \"...\"`"),

@@ -264,7 +264,7 @@ fn unreadable_issues(files: &[Unreadable], committed: &HashMap<String, ObjectId>
             None if file.path.rsplit('/').next().and_then(layout::copy_of).is_some() => {
                 "take over what only it says, and remove it".to_owned()
             }
-            None => "mend that, or move it out of `tasks/`".to_owned(),
+            None => "fix that, or move it out of `tasks/`".to_owned(),
             Some(first) if first.code == "conflict_markers" => {
                 first.help.clone().unwrap_or_default()
             }

@@ -78,7 +78,7 @@ impl UnmergedTask {
             UnmergedState::EditedByHand => (
                 "it is unmerged, and somebody has changed it by hand",
                 format!(
-                    "when all is solved, `git add {named}`; or begin anew with `git checkout --merge {named}`"
+                    "when all is solved, `git add {named}`; or begin again with `git checkout --merge {named}`"
                 ),
             ),
             UnmergedState::Confused(other) => {

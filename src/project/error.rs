@@ -441,8 +441,8 @@ fn of_git(error: &GitError) -> ErrorFacts {
     let facts = ErrorFacts::of(code).fix_if_any(
         match error {
             E::OwnFolderInGit(folder) => Some(untrack_hint(folder)),
-            E::Index { .. } => Some("make it anew with `git read-tree HEAD`".to_owned()),
-            E::NoIndex { .. } => Some("make it anew with `git reset`".to_owned()),
+            E::Index { .. } => Some("make it again with `git read-tree HEAD`".to_owned()),
+            E::NoIndex { .. } => Some("make it again with `git reset`".to_owned()),
             E::NotRun { cause, .. } if cause.kind() == NotFound => {
                 Some("see that git is installed, in one of the folders of `PATH`".to_owned())
             }

@@ -19,11 +19,11 @@ pub(crate) fn unreadable_hint(path: &str, in_head: bool) -> String {
     let path = quoted(path);
     if !in_head {
         return format!(
-            "mend it there; HEAD does not have it, so if it is no task, `rm {path}` removes it"
+            "fix it there; HEAD does not have it, so if it is no task, `rm {path}` removes it"
         );
     }
     format!(
-        "mend it there, or bring back what is committed with `git restore --source=HEAD {path}`; `git log -p -- {path}` shows what it \
+        "fix it there, or bring back what is committed with `git restore --source=HEAD {path}`; `git log -p -- {path}` shows what it \
          said before"
     )
 }

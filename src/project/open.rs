@@ -260,7 +260,7 @@ fn refuse_occupied(home: &Path, branch: &BranchName) -> Result<(), ProjectError>
     let fix = format!(
         "if it has another branch checked out, or none: `git -C {here} switch {branch}`; if it lost its `.git`: `git -C {home} worktree \
          repair`; if it was moved: `git -C {home} worktree repair {here}`; else move it elsewhere, with all that is in it, and the branch \
-         is checked out anew"
+         is checked out again"
     );
     Err(folder_taken(branch, &folder, "is not a worktree of this repository with that branch", fix))
 }
@@ -271,7 +271,7 @@ pub(crate) fn refuse_link(home: &Path, branch: &BranchName) -> Result<(), Projec
     let Ok(target) = std::fs::read_link(&link) else { return Ok(()) };
     let what = format!("is a symbolic link to `{}`", target.display());
     let fix = format!(
-        "remove the link with `rm {}`, and the branch is checked out anew",
+        "remove the link with `rm {}`, and the branch is checked out again",
         shell_quoted(&link)
     );
     Err(folder_taken(branch, &link, &what, fix))

@@ -422,7 +422,7 @@ fn with_member(
     let root = CstRootNode::parse(text, &json_options()).map_err(|error| {
         let (line, column) = (error.line_display(), error.column_display());
         let problem = format!("line {line}, column {column} is not JSON: {}", error.kind());
-        UnmergeableFile::new(Some(line), problem, "mend it, then run this again")
+        UnmergeableFile::new(Some(line), problem, "fix it, then run this again")
     })?;
     let not_object = |what: &str| {
         let problem = format!("{what} is not an object");

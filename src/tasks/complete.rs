@@ -418,7 +418,7 @@ pub(crate) fn parse_completion(
     let unreadable = |problem: String| ProjectError::Unfit {
         code: "unreadable_completion",
         problem,
-        fix: "mend the file; `aof schema completion` says what it may have".into(),
+        fix: "fix the file; `aof schema completion` says what it may have".into(),
     };
     let Some(syntax) = Syntax::of(name) else {
         return Err(unreadable(format!(

@@ -111,7 +111,7 @@ fn fix_for(error: &ProjectError) -> String {
         ProjectError::Store(StoreError::Exists { path }) => {
             format!("move `{}` away", path.display())
         }
-        error => error.fix().unwrap_or_else(|| "mend that".to_owned()),
+        error => error.fix().unwrap_or_else(|| "fix that".to_owned()),
     }
 }
 
@@ -169,7 +169,7 @@ pub(crate) fn refused(
         "refused_waiting",
         format!("{} refused {wait} in `.aof/refused`: {}", names.len(), some(&shown)),
         advice![
-            "`NAME.reason.json` beside each says why; mend it and drop it into `.aof/inbox` again, or ",
+            "`NAME.reason.json` beside each says why; fix it and drop it into `.aof/inbox` again, or ",
             Fix::from(Remedy::Status).flag("clear"),
         ],
     )))

@@ -103,7 +103,7 @@ pub enum GitError {
         /// The files that could not be restored.
         files: Vec<Unsettled>,
     },
-    #[error("git refuses what `{remote}` has, so nothing of it was taken: {message}; see `git fetch {}`, and mend it there", quoted(.remote))]
+    #[error("git refuses what `{remote}` has, so nothing of it was taken: {message}; see `git fetch {}`, and fix it there", quoted(.remote))]
     ObjectsRejected {
         /// The remote.
         remote: String,
@@ -263,7 +263,7 @@ fn anew_text(file: &Path) -> String {
         let pack = file.with_extension("pack");
         let pack = quoted(&pack.to_string_lossy()).into_owned();
         return format!(
-            "move `{}` elsewhere, and `git index-pack {pack}` makes it anew; where the pack is damaged as well, move both, and `git fetch \
+            "move `{}` elsewhere, and `git index-pack {pack}` makes it again; where the pack is damaged as well, move both, and `git fetch \
              --refetch` brings what was in it again",
             file.display()
         );
@@ -292,7 +292,7 @@ fn files_text(files: &[String]) -> String {
 
 fn unfinished_text(files: &[Unsettled]) -> String {
     let one = |Unsettled { path, reason, fix }: &Unsettled| {
-        format!("`{path}`: {reason}; once that is mended: `{fix}`")
+        format!("`{path}`: {reason}; once that is fixed: `{fix}`")
     };
     files.iter().map(one).collect::<Vec<_>>().join("; ")
 }

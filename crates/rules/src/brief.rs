@@ -310,7 +310,7 @@ pub(crate) fn role(gate: &Gate, occasion: &Occasion) -> String {
         }
         Occasion::Decision => format!("You work on this task{purpose}, and decide how it goes on."),
         Occasion::Approval => format!("You decide whether this task is accepted{purpose}."),
-        Occasion::Mending => format!("You mend what a review of this task found{purpose}."),
+        Occasion::Mending => format!("You fix what a review of this task found{purpose}."),
         Occasion::Again => {
             format!(
                 "You review this task again{purpose}: it was sent back from here, and somebody has worked on it since."
@@ -357,7 +357,7 @@ pub(crate) fn meaning(written: &BriefText, outcome: &Outcome, occasion: &Occasio
         (Outcome::Complete, Occasion::Approval) => "You accept it; it goes on.",
         (Outcome::Complete, Occasion::Mending) => "Everything listed is settled; it goes back to be reviewed.",
         (Outcome::Complete, Occasion::Again) => "Everything you asked for is settled; it goes on.",
-        (Outcome::NeedsReview, _) => "It needs mending. List each fault in blockers; it goes back to be worked on.",
+        (Outcome::NeedsReview, _) => "It needs fixes. List each fault in blockers; it goes back to be worked on.",
         (Outcome::Blocked, _) => {
             "You cannot go on: something outside is missing. Name it in blockers; the task waits here."
         }

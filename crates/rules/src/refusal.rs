@@ -132,7 +132,7 @@ pub enum Refusal {
     NotAdopted { task: TaskId },
     #[error("task `{task}` follows workflow `{workflow}`, which the rules in force do not have")]
     UnknownWorkflow { task: TaskId, workflow: String, known: Vec<String> },
-    #[error("task `{task}` stands at gate `{gate}`, which its workflow does not have any more")]
+    #[error("task `{task}` stands at gate `{gate}`, which its workflow no longer has")]
     GateGone { task: TaskId, gate: GateId, known: Vec<GateId> },
     #[error("there is no gate `{given}` in the task's workflow")]
     UnknownGate { given: GateId, known: Vec<GateId> },
@@ -434,7 +434,7 @@ fn of_signature(wanted: &ToSign) -> Advice {
 fn sample(outcome: &Outcome) -> Value {
     let summary = match outcome {
         Outcome::Complete => "Added login with tokens; 14 tests, coverage 85%",
-        Outcome::NeedsReview => "Two things to mend before this can go on",
+        Outcome::NeedsReview => "Two things to fix before this can go on",
         Outcome::Blocked => "Cannot go on without the interface description",
         Outcome::Skip => "The change touches no documented behaviour",
         Outcome::Failed => "The build broke three times; the log is in build.log",

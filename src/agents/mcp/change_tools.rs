@@ -209,7 +209,7 @@ pub(crate) const NEXT: Tool = Tool {
     description: "Take your next task and read what is to be done. Call it when you begin, and after each completion. It gives the \
                   task that you have already, else the most urgent one that you may do, which is yours from then on.\n\
                   `task.gate_context` says what is expected of you: `expectations` is your checklist, `outcomes` what you may answer \
-                  and when. `task.reviewContext` is what a reviewer wants mended: do that first. `task` is null when there is nothing \
+                  and when. `task.reviewContext` is what a reviewer wants fixed: do that first. `task` is null when there is nothing \
                   to do: stop then.",
     arguments: &[
         InputField::optional("role", InputKind::Text, "Only work of this role"),

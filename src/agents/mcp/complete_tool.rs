@@ -42,7 +42,7 @@ summary: what you did, in one or two sentences. blockers: one entry for each thi
 
 Examples:
 {"outcome": "complete", "summary": "Added login with tokens; 14 tests, coverage 85%"}
-{"outcome": "needs_review", "summary": "Two things to mend", "blockers": ["No error handling for expired tokens", "Coverage is 65%, the target is 80%"], "rejectionNotes": "The rest is fine"}
+{"outcome": "needs_review", "summary": "Two things to fix", "blockers": ["No error handling for expired tokens", "Coverage is 65%, the target is 80%"], "rejectionNotes": "The rest is fine"}
 {"outcome": "blocked", "summary": "Cannot go on without the API description", "blockers": ["The platform team has not sent the API description"]}
 
 A refusal changes nothing and says how to put it right."#,

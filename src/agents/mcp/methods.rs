@@ -212,7 +212,7 @@ fn refusal(
         }
     }
     if next.is_none() && matches!(error, ToolError::Ops(_)) {
-        message.push_str("\n\nNo call mends this: tell the person you work for.");
+        message.push_str("\n\nNo call fixes this: tell the person you work for.");
     }
     value["message"] = json!(message);
     if let Some(state) = state {

@@ -15,7 +15,7 @@ use crate::rules::Refusal;
 use crate::rules::outputs::Problem;
 
 const SUMMARY: &str = "<what you did, in one or two sentences>";
-const BLOCKER: &str = "<one thing that has to be mended, or that you wait for>";
+const BLOCKER: &str = "<one thing that must be fixed, or that you wait for>";
 
 /// Returns a call.
 pub(crate) fn call(tool: &str, arguments: impl Into<Value>) -> Value {

@@ -209,7 +209,7 @@ fn work_prompt(project: &OpenProject<'_>, arguments: &Map) -> String {
     format!(
         "{begin}\n\nDo the work that the brief asks for, all of it, and check it against what is expected. Then call \
          aof_task_complete, once, with the outcome that is true: nobody is helped by a gate that was passed too early. If it is \
-         refused, read why, mend that, and call again."
+         refused, read why, fix that, and call again."
     )
 }
 
@@ -222,7 +222,7 @@ fn review_prompt(project: &OpenProject<'_>, arguments: &Map) -> Result<String, R
     let brief = brief_of(project, &ticket).map_err(|error| not_found(&error.into()))?;
     Ok(format!(
         "Review the work of this task as its brief asks. Look at what was really done, in the files, not only at what is said of \
-         it. Name each thing that has to be mended so that somebody else can mend it: where it is, what is wrong, what would be \
+         it. Name each thing that must be fixed so that somebody else can fix it: where it is, what is wrong, what would be \
          right.\n\n{brief}"
     ))
 }

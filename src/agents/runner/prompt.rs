@@ -120,7 +120,7 @@ fn describe_earlier(earlier: &EarlierAttempt, count: AttemptCount) -> String {
     let next = if earlier.how == RunEnding::BadVerdict {
         "The work may be done already: check it, do what is missing, and answer."
     } else {
-        "Do not begin anew: look at what is there, keep what is good, and finish it."
+        "Do not begin again: look at what is there, keep what is good, and finish it."
     };
     let AttemptCount { attempt, attempts } = count;
     let why = earlier.why.trim().trim_end_matches('.');
@@ -133,7 +133,7 @@ fn describe_earlier(earlier: &EarlierAttempt, count: AttemptCount) -> String {
 fn required_fields(asked: &RunQuestion<'_>, outcome: &Outcome) -> String {
     let mut needs = match outcome {
         Outcome::NeedsReview => {
-            vec!["`blockers`, a list of what must be mended, each fault by itself".to_owned()]
+            vec!["`blockers`, a list of what must be fixed, each fault by itself".to_owned()]
         }
         Outcome::Blocked => vec!["`blockers`, a list of what stands in the way".to_owned()],
         _ => Vec::new(),
@@ -253,13 +253,13 @@ mod tests {
         });
         insta::assert_snapshot!(told.join("\n"), @"
         This is attempt 2 of 3. The attempt before was stopped: it was not done after 30 min.
-        Do not begin anew: look at what is there, keep what is good, and finish it.
+        Do not begin again: look at what is there, keep what is good, and finish it.
 
         This is attempt 2 of 3. The attempt before was interrupted, and does not count: its runner was killed.
-        Do not begin anew: look at what is there, keep what is good, and finish it.
+        Do not begin again: look at what is there, keep what is good, and finish it.
 
         This is attempt 2 of 3. The attempt before failed: `claude` was ended by signal 9.
-        Do not begin anew: look at what is there, keep what is good, and finish it.
+        Do not begin again: look at what is there, keep what is good, and finish it.
 
         This is attempt 2 of 3. The attempt before ended, and its answer does not count: nothing was said.
         The work may be done already: check it, do what is missing, and answer.

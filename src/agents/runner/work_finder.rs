@@ -249,7 +249,7 @@ pub(crate) fn visit_state(
     let (view, in_force) = match show(workspace, &ticket.task) {
         Ok(shown) => shown,
         Err(ProjectError::NoTask { .. }) => {
-            return Ok(VisitState::Gone(format!("{} is not there any more", ticket.task)));
+            return Ok(VisitState::Gone(format!("{} is no longer there", ticket.task)));
         }
         Err(error) => return Err(error),
     };

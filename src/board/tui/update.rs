@@ -285,7 +285,7 @@ impl TuiState {
             self.project_mut().select_task(id);
         }
         let Some(card) = self.project().card().filter(|card| card.id == *id) else {
-            self.message = Some((format!("{id} is not on the board any more"), true));
+            self.message = Some((format!("{id} is no longer on the board"), true));
             return Vec::new();
         };
         let workflow = card.workflow.clone();

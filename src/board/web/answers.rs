@@ -77,7 +77,7 @@ impl Asked {
             problem: trouble
                 .as_ref()
                 .map_or("the board is being read".to_owned(), |text| text.text.clone()),
-            fix: Some("mend that, and load the page again".to_owned()),
+            fix: Some("fix that, and load the page again".to_owned()),
         })?;
         let project = self.project();
         let frame = PageFrame {

@@ -154,7 +154,7 @@ fn decoded(operation: &Operation, body: &[u8]) -> Result<Arguments, ApiFault> {
         } else if !field.kind.holds(value) {
             let (kind, found) = (field.kind.noun(), describe(value));
             let problem = format!("`{}` has to be {kind}, not {found}", field.name);
-            return Err(bad(&problem, "mend the body"));
+            return Err(bad(&problem, "fix the body"));
         } else if let Some(text) = text.filter(|_| field.name != "body") {
             *value = json!(text);
         }
@@ -309,7 +309,7 @@ fn parsed<T: std::str::FromStr<Err: std::fmt::Display>>(
     let value = asked.query.get(name).map(|text| text.parse().map_err(|fault| (text, fault)));
     let value = value.transpose();
     let value =
-        value.map_err(|(text, fault)| bad(&format!("`{name}={text}`: {fault}"), "mend it"))?;
+        value.map_err(|(text, fault)| bad(&format!("`{name}={text}`: {fault}"), "fix it"))?;
     Ok(value.into_iter().collect())
 }
 
@@ -351,9 +351,9 @@ fn carry_out(asked: &Asked, operation: &'static Operation, body: &[u8]) -> ApiAn
     let ticket = if operation.is_on_task() {
         let page = task_page(&asked.workspace()?, &asked.named("task")?)?;
         let ticket = seen_ticket(&given.text("ticket").unwrap_or_default(), &page);
-        let ticket = ticket.map_err(|fault| bad(&fault, "mend the body"))?;
+        let ticket = ticket.map_err(|fault| bad(&fault, "fix the body"))?;
         if *operation == COMPLETE {
-            ensure_visit(&ticket, &page).map_err(|fault| bad(&fault, "mend the body"))?;
+            ensure_visit(&ticket, &page).map_err(|fault| bad(&fault, "fix the body"))?;
         }
         Some(ticket)
     } else {
@@ -361,7 +361,7 @@ fn carry_out(asked: &Asked, operation: &'static Operation, body: &[u8]) -> ApiAn
     };
     let act = BoardAct { operation, ticket, given };
     let done = perform(&asked.workspace()?, &act, &you, None).map_err(|fault| match fault {
-        CallFault::Argument(fault) => bad(&fault.problem, "mend the body"),
+        CallFault::Argument(fault) => bad(&fault.problem, "fix the body"),
         CallFault::Refused(error) => ApiFault::from(*error),
     })?;
     let status = if *operation == CREATE { StatusCode::CREATED } else { StatusCode::OK };

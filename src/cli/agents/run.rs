@@ -381,7 +381,7 @@ Examples:
   aof trust             show what is new or changed, and ask
   aof trust AOF-7qk     the same for the commands in the tests of a task
   aof trust --dry-run   only show it
-  aof trust --revoke    trust nothing here any more
+  aof trust --revoke    no longer trust anything here
 
 Whoever can push can change what the rules run. So an agent's `run` and a `notify: {command: ...}` start nothing before you have \
 seen and trusted them on this machine; what that covers is in docs/guarantees.md. Without a terminal, set AOF_TRUST to the hash \
@@ -390,7 +390,7 @@ pub(crate) struct TrustArgs {
     /// The task whose tests run commands, in place of the rules
     #[arg(value_name = "ID")]
     task: Option<TypedTask>,
-    /// Trust nothing in this repository any more
+    /// No longer trust anything in this repository
     #[arg(long)]
     revoke: bool,
     #[command(flatten)]

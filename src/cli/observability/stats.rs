@@ -195,7 +195,7 @@ fn delivery(stats: &Stats) -> Option<String> {
     let often = all.per_week.map(|rate| format!(", {rate:.1} a week")).unwrap_or_default();
     let lead = all.lead_time.map(|lead| format!(", 50% within {}", length(lead.p50)));
     let failed = format!("; {} of them failed", all.failures.part);
-    let restored = all.time_to_restore.map(|time| format!(", 50% mended in {}", length(time.p50)));
+    let restored = all.time_to_restore.map(|time| format!(", 50% fixed in {}", length(time.p50)));
     let [lead, restored] = [lead, restored].map(Option::unwrap_or_default);
     Some(format!("{}{often}{lead}{failed}{restored}", all.count))
 }

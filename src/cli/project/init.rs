@@ -504,7 +504,7 @@ fn show_monitoring(output: Output, monitored: &MonitoringReport, mode: DryRun) {
             MonitoringFate::Unchanged => "as it was",
             MonitoringFate::Kept => "yours, left as it is",
             MonitoringFate::TakenAway => {
-                "deleted, which is not committed: commit that first to have it anew"
+                "deleted, which is not committed: commit that first to have it again"
             }
             MonitoringFate::Ignored => "left out: git ignores it",
         };

@@ -46,7 +46,7 @@ once what `aof watch`, and the next command that changes a task, do anyway when 
   a task whose gate is gone goes to the nearest earlier one (an entry `moved`, a commit of its own)
   a task whose gate has another role is given to that role
   a task whose role has lost everybody is blocked, and goes on when there is somebody again
-What an agent has claimed stays with it, unless it may not complete it any more.
+What an agent has claimed stays with it, unless it may no longer complete it.
 
 Examples:
   aof org reload --dry-run      what would be done

@@ -58,7 +58,7 @@ pub(crate) fn expired_claim_text(changed: &Changed) -> String {
 /// Returns a sentence about a task that its dependencies blocked or unblocked.
 pub(crate) fn dependency_text(dependent: &DependencyChange) -> String {
     if dependent.lost.is_empty() {
-        return "unblocked: none of its dependencies is lost any more".to_owned();
+        return "unblocked: its dependencies are no longer lost".to_owned();
     }
     let lost: Vec<String> = dependent.lost.iter().map(ToString::to_string).collect();
     format!("blocked: {}", lost.join("; "))

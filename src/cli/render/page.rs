@@ -139,7 +139,7 @@ fn turn_at(rules: &Rules, task: &Task, branch: &OpenBranch) -> String {
         (BranchStatus::Complete | BranchStatus::Rejected | BranchStatus::Skipped, _) => {
             branch.status.to_string()
         }
-        _ if workplace.is_none() => "nobody: it is not in the rules any more".to_owned(),
+        _ if workplace.is_none() => "nobody: it is no longer in the rules".to_owned(),
         (BranchStatus::Blocked, _) => {
             let blockers = branch.blockers.iter().map(|blocker| explained(rules, blocker));
             let blockers = blockers.collect::<Vec<_>>().join("; ");

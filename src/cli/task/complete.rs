@@ -543,10 +543,10 @@ mod tests {
 
     #[test]
     fn a_written_completion_is_read_like_a_commit_message() {
-        let text = "Two things\nto mend.\n\n- first: a\n-  \n- second\n# - no blocker\n";
+        let text = "Two things\nto fix.\n\n- first: a\n-  \n- second\n# - no blocker\n";
         assert_eq!(
             parse_text(text),
-            ("Two things\nto mend.".to_owned(), vec!["first: a".to_owned(), "second".to_owned()])
+            ("Two things\nto fix.".to_owned(), vec!["first: a".to_owned(), "second".to_owned()])
         );
         assert_eq!(parse_text("# only comments\n"), (String::new(), Vec::new()));
     }

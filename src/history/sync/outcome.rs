@@ -297,7 +297,7 @@ impl SyncNames {
         let Self { remote, branch, .. } = self;
         let had = had.map(|had| format!(", which was at commit {}", short(had)));
         let problem =
-            format!("`{remote}` has no branch `{branch}` any more{}", had.unwrap_or_default());
+            format!("`{remote}` no longer has branch `{branch}`{}", had.unwrap_or_default());
         let to = if local == branch { String::new() } else { format!(":{branch}") };
         let fix = format!(
             "if it is to be there again, `git push --set-upstream {remote} {local}{to}`; if its work goes on elsewhere, \

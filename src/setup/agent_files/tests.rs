@@ -240,11 +240,11 @@ fn toml_keeps_entries_of_others() {
 
 #[test]
 fn an_unmergeable_file_is_refused_with_its_line() {
-    insta::assert_snapshot!(refused(AgentFile::ClaudeCode, "{\n  \"a\": 1\n  \"b\": 2\n}"), @"2: line 2, column 9 is not JSON: Expected comma (mend it, then run this again)");
+    insta::assert_snapshot!(refused(AgentFile::ClaudeCode, "{\n  \"a\": 1\n  \"b\": 2\n}"), @"2: line 2, column 9 is not JSON: Expected comma (fix it, then run this again)");
     insta::assert_snapshot!(refused(AgentFile::ClaudeCode, "[]"), @"-: the file is not an object (make it one, then run this again)");
     insta::assert_snapshot!(refused(AgentFile::ClaudeCode, "{\"mcpServers\": []}"), @"-: `mcpServers` is not an object (make it one, then run this again)");
     insta::assert_snapshot!(refused(AgentFile::ClaudeCode, "{\"a\": 1, \"mcpServers\": {}, \"mcpServers\": {}}"), @"-: it cannot be changed safely (a key may be there twice: leave one of them)");
-    insta::assert_snapshot!(refused(AgentFile::Codex, "a = 1\na = 2\n"), @"2: line 2, column 1 is not TOML: duplicate key (mend it, then run this again)");
+    insta::assert_snapshot!(refused(AgentFile::Codex, "a = 1\na = 2\n"), @"2: line 2, column 1 is not TOML: duplicate key (fix it, then run this again)");
     insta::assert_snapshot!(refused(AgentFile::ClaudeSettings, "{\"env\": \"x\"}"), @"-: `env` is not an object (make it one, then run this again)");
     insta::assert_snapshot!(refused(AgentFile::Codex, "shell_environment_policy = {set = 1}\n"), @"-: `shell_environment_policy.set` is not a table (make it one, then run this again)");
     insta::assert_snapshot!(refused(AgentFile::Codex, "mcp_servers = 1\n"), @"-: `mcp_servers` is not a table (make it one, then run this again)");

@@ -25,7 +25,7 @@ pub(super) fn with_table(
             "line {line}, column {column} is not TOML: {}",
             error.message().lines().next().unwrap_or_default()
         );
-        UnmergeableFile::new(Some(line), problem, "mend it, then run this again")
+        UnmergeableFile::new(Some(line), problem, "fix it, then run this again")
     })?;
     let before = toml_value(&plain)?;
     if before.pointer(&pointer(path, name)).is_some_and(|entry| is_set(name, entry)) {
@@ -114,7 +114,7 @@ fn toml_value(text: &str) -> Result<Value, UnmergeableFile> {
     let tree = toml_tree::parse(text).map_err(|faults| {
         let line = faults.first().map(|fault| fault.line_column(text).0);
         let problem = faults.first().map_or_else(String::new, |fault| fault.message.clone());
-        UnmergeableFile::new(line, problem, "mend it, then run this again")
+        UnmergeableFile::new(line, problem, "fix it, then run this again")
     })?;
     Ok(tree.to_value())
 }

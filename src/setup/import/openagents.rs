@@ -38,7 +38,7 @@ const OF_STEP: FieldTable = &[
     (
         "max_retries",
         Converted,
-        "`maxRetries` is one less: it counts tries, and anew at each arrival; here all of a task are counted",
+        "`maxRetries` is one less: it counts tries, and again at each arrival; here all of a task are counted",
     ),
     ("retry_delay", Dropped, "only a step of one agent has a run of its own"),
     ("model", Dropped, "only a step of one agent has a run of its own"),

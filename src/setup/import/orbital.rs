@@ -26,7 +26,7 @@ const REVIEWER: &str = "reviewer";
 const ROUNDS: u64 = 50;
 
 /// The remark on a preset: the file has only its name.
-const OWN_WORDS: &str = "its steps; their words are aof's own, and so is the way to a step that mends what a review found: \
+const OWN_WORDS: &str = "its steps; their words are aof's own, and so is the way to a step that fixes what a review found: \
                          compare them with the system's";
 
 const OF_FILE: FieldTable = &[
@@ -299,7 +299,7 @@ pub(crate) const ADDRESS_REVIEW: &str = "address-review";
 const ADDRESS: &str = "A review found faults. Settle each of them, and only them:
 
 - read what the review says, here and in {{notes_file}}
-- mend the place that it names, and check that it is mended
+- fix the place that it names, and check that it is fixed
 - run the tests
 - write down what you changed
 

@@ -249,7 +249,7 @@ impl InterruptedWrite<'_> {
             return;
         }
         let why = if self.is_own_branch(head) {
-            "does not go with the rules any more that are in force now".to_owned()
+            "does not fit the rules that are in force now".to_owned()
         } else {
             format!("was for {}", self.own_branch())
         };

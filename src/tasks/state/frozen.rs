@@ -129,7 +129,7 @@ pub(crate) fn thaw_hint(path: &ProjectPath, committed: Committed<'_>) -> String 
         Committed::Never => format!(
             "`{path}` was never committed, so nobody can say how it came to stand there; take out what the engine keeps (`gate`, \
              `gateHistory`, `status`, `blockers`, `reviewContext`, `workflowHash`, `routing` but for `workflow`, and `context` \
-             but for `input`) to have it begin anew"
+             but for `input`) to have it begin again"
         ),
     }
 }

@@ -184,7 +184,7 @@ fn reasons(workspace: &Workspace, state: &TaskState) -> Vec<String> {
         list.extend(due_reason(rules, task, &act, workspace.now()));
     } else if task.gate.is_some() && rules.workflow_of(task).is_none() {
         list.push(format!(
-            "workflow `{}` is not in the rules any more: nobody can move it before a commit brings that back; `aof cancel {id} \
+            "workflow `{}` is no longer in the rules: nobody can move it before a commit brings that back; `aof cancel {id} \
              --reason \"...\"` calls it off",
             task.routing.workflow
         ));
@@ -260,7 +260,7 @@ fn named(agent: Option<&AgentId>, unnamed: &str) -> String {
 fn branch_state(rules: &Rules, task: &Task, branch: &OpenBranch) -> String {
     let id = &branch.id;
     if branch.status.is_open() && Workplace::of_branch(rules, task, id).is_none() {
-        return format!("branch `{id}` is not in the rules any more, and nothing waits for it");
+        return format!("branch `{id}` is no longer in the rules, and nothing waits for it");
     }
     match (branch.status, &branch.agent) {
         (BranchStatus::Ready, _) => format!("branch `{id}` waits for role {}", branch.role),
@@ -318,7 +318,7 @@ fn arrival_reason(task: &Task) -> String {
             )
         }
         Ending::Completed(Outcome::NeedsReview) if is_same_gate => {
-            format!("{who} said at {at} that it needs mending, at gate `{to}`")
+            format!("{who} said at {at} that it needs fixes, at gate `{to}`")
         }
         Ending::Completed(Outcome::NeedsReview) => {
             format!("{who} sent it back from gate `{gate}` to `{to}` at {at}")
@@ -335,7 +335,7 @@ fn arrival_reason(task: &Task) -> String {
         Ending::Override => format!("{who} moved it to `{to}` at {at}: {why}"),
         Ending::Reopened => format!("{who} took it up again at `{to}` at {at}: {why}"),
         Ending::Moved if is_same_gate => {
-            format!("the rules changed, and it began anew at `{to}` at {at}: {why}")
+            format!("the rules changed, and it began again at `{to}` at {at}: {why}")
         }
         Ending::Moved => {
             format!("the rules changed, and it was moved from `{gate}` to `{to}` at {at}: {why}")
@@ -408,7 +408,7 @@ fn due_reason(rules: &Rules, task: &Task, act: &Act, now: Timestamp) -> Option<S
     Some(match (act, step.task.history.last(), &step.task.gate) {
         (Act::Pass, ..) => format!("gate `{gate}` decides by itself: {doer} moves it on"),
         (Act::Move, Some(visit), Some(next)) if next.current == *gate => {
-            format!("{}: {doer} has it begin there anew", visit.summary)
+            format!("{}: {doer} has it begin there again", visit.summary)
         }
         (Act::Move, Some(visit), Some(next)) => {
             format!("{}: {doer} moves it to gate `{}`", visit.summary, next.current)

@@ -182,7 +182,7 @@ fn an_unmergeable_file_is_reported_and_the_others_are_written() {
     left alone: `AGENTS.md`: line 4 is a second marker of the block that begins on line 2
     hint: leave one block, from its `AOF:BEGIN` to its `AOF:END`, and remove the other marker lines
     left alone: `.mcp.json`: line 1, column 16 is not JSON: Unterminated object
-    hint: mend it, then run this again
+    hint: fix it, then run this again
     or write it by hand into `.mcp.json`:
       {
         "mcpServers": {

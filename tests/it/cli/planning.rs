@@ -121,7 +121,7 @@ fn a_plan_that_makes_no_sense_is_refused_at_every_door() {
     3 | links: 5 # when
       |        ^
 
-    hint: mend it there; HEAD does not have it, so if it is no task, `rm tasks/AOF-abc.md` removes it
+    hint: fix it there; HEAD does not have it, so if it is no task, `rm tasks/AOF-abc.md` removes it
     ");
     // The words of a person's file are kept, and count as the usual priority.
     env.write(&path, "---\ntitle: By hand\npriority: urgentest\nmetadata: {priority: high}\n---\n");

@@ -79,7 +79,7 @@ fn names_of_the_project_are_offered() {
     ");
     assert_snapshot!(ask(&env, &["task", "complete", "AOF-kqx@1", "--outcome", ""]).success().stdout, @"
     complete	You found it good; it goes on.
-    needs_review	It needs mending. List each fault in blockers; it goes back to be worked on.
+    needs_review	It needs fixes. List each fault in blockers; it goes back to be worked on.
     blocked	You cannot go on: something outside is missing. Name it in blockers; the task waits here.
     ");
     assert_snapshot!(ask(&env, &["task", "override", "bie", "--to", ""]).success().stdout, @"

@@ -751,7 +751,7 @@ fn programs_read_and_act_by_json_and_follow_the_events() {
     let second = follow.next();
     assert_eq!(Events::open(&board, &bearer, Some(&first)).next(), second);
 
-    // An agent that is not there any more says nothing more, and hears nothing more.
+    // An agent that is no longer there says nothing more, and hears nothing more.
     let org = env.read("org.yaml");
     env.write("org.yaml", org.replace("agent-7", "agent-9"));
     env.commit_all("agent-7 leaves");

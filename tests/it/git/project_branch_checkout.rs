@@ -64,7 +64,7 @@ fn a_detached_head_is_told() {
     assert_snapshot!(said.stderr, @"
     error: the project is kept on the branch `aof`, and `$PROJECT/.aof/branch`, where that is checked out, is not a worktree of this repository with that branch
 
-    hint: if it has another branch checked out, or none: `git -C $PROJECT/.aof/branch switch aof`; if it lost its `.git`: `git -C $PROJECT worktree repair`; if it was moved: `git -C $PROJECT worktree repair $PROJECT/.aof/branch`; else move it elsewhere, with all that is in it, and the branch is checked out anew
+    hint: if it has another branch checked out, or none: `git -C $PROJECT/.aof/branch switch aof`; if it lost its `.git`: `git -C $PROJECT worktree repair`; if it was moved: `git -C $PROJECT worktree repair $PROJECT/.aof/branch`; else move it elsewhere, with all that is in it, and the branch is checked out again
     ");
     follow_hint(&env, &said, 0);
     assert!(env.aof(&["task", "show", &id]).success().stdout.contains("Log in"));

@@ -67,7 +67,7 @@ fn an_obstacle_of_a_completion_is_named_before_and_after_it_is_taken() {
                 env.write(&path, text);
             },
             "is staged",
-            "mend that",
+            "fix that",
             |env, id| drop(env.git(&["restore", "--staged", &env.task_path(id)])),
         ),
         (

@@ -369,7 +369,7 @@ fn a_solution_that_only_takes_lines_away_is_not_written_over() {
     let settled = env.aof(&["merge-driver", "--settle"]).code(1);
     assert!(settled.stderr.contains("somebody has changed it by hand"), "{settled}");
     assert_eq!(env.read(&path), solved);
-    // Whoever begins anew has nothing that could be lost.
+    // Whoever begins again has nothing that could be lost.
     env.git(&["checkout", "--merge", &path]);
     let settled = env.aof(&["merge-driver", "--settle"]).code(1);
     assert!(settled.stderr.contains("both sides changed `title`"), "{settled}");

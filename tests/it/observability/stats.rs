@@ -292,7 +292,7 @@ fn deliveries_are_counted_at_the_gates_that_are_marked() {
     assert_eq!(counted["leadTime"]["count"], 2);
     let screen = narrow(&env, &["stats"]).success().stdout;
     let line = screen.lines().find(|line| line.starts_with("Delivery")).unwrap();
-    assert_snapshot!(line, @"Delivery    3, 1.5 a week, 50% within 1h 30m; 1 of them failed, 50% mended in 1h 30m");
+    assert_snapshot!(line, @"Delivery    3, 1.5 a week, 50% within 1h 30m; 1 of them failed, 50% fixed in 1h 30m");
     // Without a marked gate there is nothing to count.
     assert_eq!(value(&story().0, &[])["deliveries"], json!(null));
 }

@@ -209,7 +209,7 @@ fn an_irrevertible_file_is_reported_and_blocks_nothing_else() {
     let output = clones.sync(".").code(1);
     assert!(output.stderr.contains("smudge filter far failed"), "{}", output.stderr);
     assert!(
-        output.stderr.contains("once that is mended: `git checkout -- :/0.big`"),
+        output.stderr.contains("once that is fixed: `git checkout -- :/0.big`"),
         "{}",
         output.stderr
     );

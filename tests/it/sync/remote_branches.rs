@@ -119,19 +119,17 @@ fn a_branch_that_was_deleted_there_is_not_brought_back() {
         let output = clones.aof(".", args).code(5);
         insta::allow_duplicates! {
         assert_snapshot!(output.stdout.replace(&had[..7], "COMMIT"), @"
-        ! `origin` has no branch `topic` any more, which was at commit COMMIT
+        ! `origin` no longer has branch `topic`, which was at commit COMMIT
           nothing was changed; if it is to be there again, `git push --set-upstream origin topic`; if its work goes on elsewhere, `git branch --set-upstream-to origin/BRANCH`; then `aof sync`
         ");
         }
     }
     assert_eq!(clones.aof(".", &["sync", "--json"]).code(5).json()["state"], "deleted");
-    assert!(
-        clones.aof(".", &["status"]).success().stdout.contains("has no branch `topic` any more")
-    );
+    assert!(clones.aof(".", &["status"]).success().stdout.contains("no longer has branch `topic`"));
     // Nor where git has forgotten that it was there.
     clones.env.git(&["fetch", "--quiet", "--prune"]);
     let output = clones.sync(".").code(5);
-    assert!(output.stdout.contains("`origin` has no branch `topic` any more\n"), "{output}");
+    assert!(output.stdout.contains("`origin` no longer has branch `topic`\n"), "{output}");
     assert_eq!(clones.env.git(&["ls-remote", "--heads", "origin", "topic"]), "");
     clones.env.git(&["push", "--quiet", "--set-upstream", "origin", "topic"]);
     clones.does(".", &["sync"]);
@@ -141,7 +139,7 @@ fn a_branch_that_was_deleted_there_is_not_brought_back() {
     clones.env.git(&["push", "--quiet"]);
     clones.git("b", &["push", "--quiet", "origin", "--delete", "topic"]);
     let output = clones.aof(".", &["task", "next", "--agent", "agent-1"]).code(1);
-    assert!(output.stderr.contains("has no branch `topic` any more"), "{output}");
+    assert!(output.stderr.contains("no longer has branch `topic`"), "{output}");
     assert_eq!(clones.env.git(&["ls-remote", "--heads", "origin", "topic"]), "");
 }
 

@@ -16,7 +16,7 @@ fn a_refusal_by_git_is_not_reported_as_a_missing_network() {
     assert_snapshot!(clones.sync(".").code(1).stderr, @"
     error: git refuses what `origin` has, so nothing of it was taken: object COMMIT: hasDotdot: contains '..'
     fsck error in packed object
-    index-pack failed; see `git fetch origin`, and mend it there
+    index-pack failed; see `git fetch origin`, and fix it there
     ");
 }
 

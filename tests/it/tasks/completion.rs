@@ -695,7 +695,7 @@ fn honest_words_without_a_ticket_go_on_working() {
     let _ = env.say(id, "agent-7", "blocked", &["--blocker", "No access to staging"]).success();
     let _ = env.aof(&["task", "unblock", id, "--agent", "human-ada"]).success();
     let _ = env.complete(id, "agent-7");
-    // Rejected by oneself, mended, complete.
+    // Rejected by oneself, fixed, complete.
     let _ = env.say(id, "agent-7", "needs_review", &["--blocker", "No test"]).success();
     let _ = env.complete(id, "agent-7");
     let _ = env.say(id, "agent-7", "complete", &[]).code(5);

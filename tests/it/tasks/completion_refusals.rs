@@ -18,7 +18,7 @@ fn an_outcome_that_is_none_is_explained() {
 
     hint: did you mean `complete`? valid here: `complete`, `needs_review`, `blocked`
       `complete`  your work here is finished
-      `needs_review`  you found something that somebody else has to mend (list it in `blockers`)
+      `needs_review`  you found something that somebody else must fix (list it in `blockers`)
       `blocked`  something outside stops you (name it in `blockers`)
 
     example:
@@ -30,7 +30,7 @@ fn an_outcome_that_is_none_is_explained() {
     --- stdout
     {
       "error": "invalid_outcome",
-      "message": "`done` is not an outcome of gate `review`\n\ndid you mean `complete`? valid here: `complete`, `needs_review`, `blocked`\n  `complete`  your work here is finished\n  `needs_review`  you found something that somebody else has to mend (list it in `blockers`)\n  `blocked`  something outside stops you (name it in `blockers`)\n\nExample:\n{\n  \"outcome\": \"complete\",\n  \"summary\": \"Added login with tokens; 14 tests, coverage 85%\"\n}",
+      "message": "`done` is not an outcome of gate `review`\n\ndid you mean `complete`? valid here: `complete`, `needs_review`, `blocked`\n  `complete`  your work here is finished\n  `needs_review`  you found something that somebody else must fix (list it in `blockers`)\n  `blocked`  something outside stops you (name it in `blockers`)\n\nExample:\n{\n  \"outcome\": \"complete\",\n  \"summary\": \"Added login with tokens; 14 tests, coverage 85%\"\n}",
       "validOutcomes": [
         "complete",
         "needs_review",
@@ -49,7 +49,7 @@ fn an_outcome_that_is_none_is_explained() {
 
     hint: give one of `complete`, `needs_review`, `blocked`:
       `complete`  your work here is finished
-      `needs_review`  you found something that somebody else has to mend (list it in `blockers`)
+      `needs_review`  you found something that somebody else must fix (list it in `blockers`)
       `blocked`  something outside stops you (name it in `blockers`)
 
     example:
@@ -102,11 +102,11 @@ fn blockers_are_required_if_they_need_action() {
     --- stderr
     error: outcome `needs_review` needs `blockers`, and none were given
 
-    hint: name what has to be mended so that somebody else can do it, one blocker for each thing
+    hint: name what must be fixed so that somebody else can do it, one blocker for each thing
 
     example:
       aof complete AOF-abc@1 --agent agent-3 --outcome needs_review \
-        --summary "Two things to mend before this can go on" \
+        --summary "Two things to fix before this can go on" \
         --blocker "No error handling when the token has expired" \
         --blocker "Coverage is 65%, the target is 80%"
     "#);
@@ -115,7 +115,7 @@ fn blockers_are_required_if_they_need_action() {
     --- stdout
     {
       "error": "missing_blockers",
-      "message": "outcome `needs_review` needs `blockers`, and none were given\n\nname what has to be mended so that somebody else can do it, one blocker for each thing\n\nExample:\n{\n  \"outcome\": \"needs_review\",\n  \"summary\": \"Two things to mend before this can go on\",\n  \"blockers\": [\n    \"No error handling when the token has expired\",\n    \"Coverage is 65%, the target is 80%\"\n  ]\n}",
+      "message": "outcome `needs_review` needs `blockers`, and none were given\n\nname what must be fixed so that somebody else can do it, one blocker for each thing\n\nExample:\n{\n  \"outcome\": \"needs_review\",\n  \"summary\": \"Two things to fix before this can go on\",\n  \"blockers\": [\n    \"No error handling when the token has expired\",\n    \"Coverage is 65%, the target is 80%\"\n  ]\n}",
       "requiredField": "blockers",
       "jsonVersion": 1
     }
@@ -300,7 +300,7 @@ fn rejecting_without_a_review_is_refused() {
     hint: valid here: `complete`, `blocked`
       `complete`  your work here is finished
       `blocked`  something outside stops you (name it in `blockers`)
-    If the work has faults, mend them, or complete it and let the next review see them
+    If the work has faults, fix them, or complete it and let the next review see them
 
     example:
       aof complete AOF-abc@1 --agent agent-7 --outcome blocked \
@@ -312,7 +312,7 @@ fn rejecting_without_a_review_is_refused() {
     --- stdout
     {
       "error": "reject_not_allowed",
-      "message": "gate `implement` does not send tasks back (`canReject` is false), so `needs_review` means nothing here\n\nvalid here: `complete`, `blocked`\n  `complete`  your work here is finished\n  `blocked`  something outside stops you (name it in `blockers`)\nIf the work has faults, mend them, or complete it and let the next review see them\n\nExample:\n{\n  \"outcome\": \"blocked\",\n  \"summary\": \"Cannot go on without the interface description\",\n  \"blockers\": [\n    \"The platform team has not sent the interface description\"\n  ]\n}",
+      "message": "gate `implement` does not send tasks back (`canReject` is false), so `needs_review` means nothing here\n\nvalid here: `complete`, `blocked`\n  `complete`  your work here is finished\n  `blocked`  something outside stops you (name it in `blockers`)\nIf the work has faults, fix them, or complete it and let the next review see them\n\nExample:\n{\n  \"outcome\": \"blocked\",\n  \"summary\": \"Cannot go on without the interface description\",\n  \"blockers\": [\n    \"The platform team has not sent the interface description\"\n  ]\n}",
       "gate": "implement",
       "canReject": false,
       "validOutcomes": [

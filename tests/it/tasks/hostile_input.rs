@@ -68,7 +68,7 @@ fn damaged_files_are_explained_with_the_place() {
       |
       = help: keep one of the two
 
-    hint: mend it there; HEAD does not have it, so if it is no task, `rm tasks/AOF-abc.md` removes it
+    hint: fix it there; HEAD does not have it, so if it is no task, `rm tasks/AOF-abc.md` removes it
     ");
     assert_snapshot!(completed(b"---\ntitle: Caf\xe9\n---\n"), @"
     exit 6
@@ -83,7 +83,7 @@ fn damaged_files_are_explained_with_the_place() {
       |
       = help: save the file as UTF-8
 
-    hint: mend it there; HEAD does not have it, so if it is no task, `rm tasks/AOF-abc.md` removes it
+    hint: fix it there; HEAD does not have it, so if it is no task, `rm tasks/AOF-abc.md` removes it
     ");
     assert_snapshot!(completed(b"---\ntitle: [One\n---\n"), @"
     exit 6
@@ -98,7 +98,7 @@ fn damaged_files_are_explained_with_the_place() {
       |
       = help: close it with `]`
 
-    hint: mend it there; HEAD does not have it, so if it is no task, `rm tasks/AOF-abc.md` removes it
+    hint: fix it there; HEAD does not have it, so if it is no task, `rm tasks/AOF-abc.md` removes it
     ");
     assert_snapshot!(completed(b"---\ntitle: One\n"), @"
     exit 6
@@ -113,7 +113,7 @@ fn damaged_files_are_explained_with_the_place() {
       |
       = help: add a line that is exactly `---` after the last key
 
-    hint: mend it there; HEAD does not have it, so if it is no task, `rm tasks/AOF-abc.md` removes it
+    hint: fix it there; HEAD does not have it, so if it is no task, `rm tasks/AOF-abc.md` removes it
     ");
     assert_snapshot!(completed(b""), @"
     exit 6
@@ -124,7 +124,7 @@ fn damaged_files_are_explained_with_the_place() {
     --> tasks/AOF-abc.md:1:1
      = help: the first line must be exactly `---`
 
-    hint: mend it there; HEAD does not have it, so if it is no task, `rm tasks/AOF-abc.md` removes it
+    hint: fix it there; HEAD does not have it, so if it is no task, `rm tasks/AOF-abc.md` removes it
     ");
     assert_snapshot!(completed(b"---\nid: AOF-xyz\ntitle: One\ngate: {current: implement, entered: yesterday, visit: 7}\nstatus: redy\n---\n"), @"
     exit 6
@@ -163,7 +163,7 @@ fn damaged_files_are_explained_with_the_place() {
       |
       = help: it is one of `ready`, `in_progress`, `blocked`, `complete`, `failed`, `cancelled`
 
-    hint: mend it there; HEAD does not have it, so if it is no task, `rm tasks/AOF-abc.md` removes it
+    hint: fix it there; HEAD does not have it, so if it is no task, `rm tasks/AOF-abc.md` removes it
     ");
 }
 

@@ -96,7 +96,7 @@ fn a_copy_must_not_be_committed_with_the_engines_fields() {
         env.aof(&["status"]).success().stdout,
         env.aof(&["watch", "--once"]).to_string(),
     ] {
-        assert!(told.contains("to have it begin anew") && !told.contains("commit it"), "{told}");
+        assert!(told.contains("to have it begin again") && !told.contains("commit it"), "{told}");
     }
     // What is told can be done.
     let plain: String = text

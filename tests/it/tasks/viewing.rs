@@ -193,7 +193,7 @@ fn advice_on_an_unreadable_file_works() {
     env.write("tasks/AOF-open.md", "---\ntitle: x\n");
     assert_eq!(
         fix(&env),
-        "add a line that is exactly `---` after the last key; mend it there; HEAD does not have it, so if it is no task, \
+        "add a line that is exactly `---` after the last key; fix it there; HEAD does not have it, so if it is no task, \
          `rm tasks/AOF-open.md` removes it"
     );
     env.write("tasks/AOF-open.md", "---\ntitle: x\n---\n");

@@ -403,7 +403,7 @@ fn an_agent_creates_parts_of_its_own_task_within_bounds() {
 
     do the work in this task, or say what is left to do in its summary
 
-    No call mends this: tell the person you work for.
+    No call fixes this: tell the person you work for.
     ---
     not_your_parent: `agent-p` creates tasks as parts of its own task, and does not hold `AOF-xxxxx`
 
@@ -421,7 +421,7 @@ fn an_agent_creates_parts_of_its_own_task_within_bounds() {
 
     put what is left into one of them
 
-    No call mends this: tell the person you work for.
+    No call fixes this: tell the person you work for.
     ---
     not_your_parent: `agent-p` holds `AOF-xxxxx`, `AOF-xxxxx`: say which of them the new task is a part of
 

@@ -84,7 +84,7 @@ fn branches_are_taken_briefed_completed_and_recorded_each_on_its_own() {
 
     Outcomes
       complete      You found it good; it goes on.
-      needs_review  It needs mending. List each fault in blockers; it goes back to be worked on.
+      needs_review  It needs fixes. List each fault in blockers; it goes back to be worked on.
       blocked       You cannot go on: something outside is missing. Name it in blockers; the task waits here.
 
     Tips
@@ -334,7 +334,7 @@ fn a_demand_of_all_comes_back_once() {
     AOF-xxxxx  Add login
       gate implement, ticket AOF-xxxxx@4
 
-    You mend what a review of this task found.
+    You fix what a review of this task found.
 
     Expected
       - Settle each thing that was sent back
@@ -377,7 +377,7 @@ fn a_demand_of_all_comes_back_once() {
 
     Outcomes
       complete      Everything you asked for is settled; it goes on.
-      needs_review  It needs mending. List each fault in blockers; it goes back to be worked on.
+      needs_review  It needs fixes. List each fault in blockers; it goes back to be worked on.
       blocked       You cannot go on: something outside is missing. Name it in blockers; the task waits here.
 
     Tips
@@ -491,7 +491,7 @@ fn a_blocked_branch_and_one_without_agents_hold_only_themselves() {
 
     Outcomes
       complete      You found it good; it goes on.
-      needs_review  It needs mending. List each fault in blockers; it goes back to be worked on.
+      needs_review  It needs fixes. List each fault in blockers; it goes back to be worked on.
       blocked       You cannot go on: something outside is missing. Name it in blockers; the task waits here.
 
     Tips
@@ -598,7 +598,7 @@ fn a_fork_is_judged_again_when_a_branch_is_taken_out_of_the_rules() {
     AOF-xxxxx  Add login
       gate implement, ticket AOF-xxxxx@4
 
-    You mend what a review of this task found.
+    You fix what a review of this task found.
 
     Expected
       - Settle each thing that was sent back

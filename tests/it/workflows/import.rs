@@ -63,7 +63,7 @@ fn an_imported_workflow_is_committed_alone_and_runs() {
          7  kept       steps.prove.id
          7  dropped    steps.prove.type: what a gate is anyway
          7  converted  steps.prove.agent: `role`
-         7  converted  steps.prove.max_retries: `maxRetries` is one less: it counts tries, and anew at each arrival; here all of a task are counted
+         7  converted  steps.prove.max_retries: `maxRetries` is one less: it counts tries, and again at each arrival; here all of a task are counted
          7  converted  steps.prove.on_success: leads to `$end`
          7  converted  steps.prove.on_error: leads to `mend`
          -  added      find.on_error: not given: there an error goes the way of a success; here it fails the task (`$fail`)

@@ -75,7 +75,7 @@ fn outputs_are_judged_all_at_once_and_reach_the_next_brief() {
     --- stderr
     error: 4 things are wrong with the outputs for `complete` at gate `implement`
 
-    hint: mend this, all at once:
+    hint: fix this, all at once:
     - `branch` means what the task started with, and no gate may change that: use another name
     - `pr_url` is missing: it is a text, written as `uri`, where it can be seen
     - `files` is a whole number, and it must be a list
@@ -276,7 +276,7 @@ fn a_verdict_in_a_text_decides_and_silence_sends_back() {
     --- stderr
     error: the outcome is `needs_review`, and the text that comes with it says `complete`
 
-    hint: make up your mind: mend the text, or give no outcome and let the text speak
+    hint: make up your mind: fix the text, or give no outcome and let the text speak
     ");
     assert_snapshot!(say("verdict.md", &[]), @"
     exit 0

@@ -67,7 +67,7 @@ fn a_task_goes_round_and_a_gate_that_decides_by_itself_commits_its_own_entry() {
       `approved`  a decision of this gate; the brief says what it means
       `rejected`  a decision of this gate; the brief says what it means
       `withdrawn`  a decision of this gate; the brief says what it means
-      `needs_review`  you found something that somebody else has to mend (list it in `blockers`)
+      `needs_review`  you found something that somebody else must fix (list it in `blockers`)
       `blocked`  something outside stops you (name it in `blockers`)
 
     example:
@@ -83,7 +83,7 @@ fn a_task_goes_round_and_a_gate_that_decides_by_itself_commits_its_own_entry() {
       `approved`  a decision of this gate; the brief says what it means
       `rejected`  a decision of this gate; the brief says what it means
       `withdrawn`  a decision of this gate; the brief says what it means
-      `needs_review`  you found something that somebody else has to mend (list it in `blockers`)
+      `needs_review`  you found something that somebody else must fix (list it in `blockers`)
       `blocked`  something outside stops you (name it in `blockers`)
 
     example:
@@ -213,7 +213,7 @@ fn a_task_sent_back_too_often_is_the_roles_that_it_escalates_to() {
       gate mend, ticket AOF-xxxxx@5
       escalated to role `planner` at 2026-02-16T10:00:11Z from `agent-r` (role reviewer): sent back 2 times, too often
 
-    You mend what a review of this task found.
+    You fix what a review of this task found.
 
     Expected
       - Settle each thing that was sent back

@@ -394,7 +394,7 @@ fn a_workflow_that_is_gone_is_told_of_until_it_is_back() {
     let status = env.aof(&["status", "--json"]).success().json();
     assert_eq!(status["attention"][0]["code"], "task_stranded", "{status}");
     let why = env.aof(&["why", &id]).success();
-    assert!(why.stdout.contains("workflow `b` is not in the rules any more"), "{why}");
+    assert!(why.stdout.contains("workflow `b` is no longer in the rules"), "{why}");
     let _ = env.say(&id, "agent-7", "complete", &[]).code(4);
     env.write("workflows/b.yaml", "gates:\n  - {id: patch, role: backend}\n");
     env.commit_all("b is back");
@@ -661,12 +661,12 @@ fn a_task_that_the_rules_left_behind_is_told_of_and_can_be_set_going() {
             assert!(env.aof(&["why", &id]).success().stdout.contains("gate    send"), "{after}");
             continue;
         }
-        assert!(why.stdout.contains("has it begin there anew"), "{why}");
+        assert!(why.stdout.contains("has it begin there again"), "{why}");
         assert!(!why.stdout.contains("no agent that may"), "{why}");
         let status = env.aof(&["status", "--json"]).success().json();
         assert!(!status.to_string().contains("rules_not_followed"), "{after}: {status}");
         assert!(
-            env.aof(&["why", &id]).success().stdout.contains("it began anew at `check`"),
+            env.aof(&["why", &id]).success().stdout.contains("it began again at `check`"),
             "{after}"
         );
         check(&env);

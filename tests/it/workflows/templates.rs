@@ -161,7 +161,7 @@ fn a_workflow_is_begun_in_a_file_and_a_commit_of_its_own() {
         description: Do what the task asks for
 
       # Then somebody else looks at it. `canReject` lets them send the task back to
-      # the first gate, with a list of what has to be mended.
+      # the first gate, with a list of what must be fixed.
       - id: review
         role: reviewer
         canReject: true

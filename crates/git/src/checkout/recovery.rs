@@ -162,9 +162,8 @@ impl Repository {
         let Some(lost) = commits.find(|commit| !self.has_commit(*commit)) else {
             return Err(error);
         };
-        let failed = format!(
-            "git does not have the commit `{lost}` any more, so all files stay as they are"
-        );
+        let failed =
+            format!("git no longer has the commit `{lost}`, so all files stay as they are");
         Ok(CheckoutRecovery { unsettled: Vec::new(), failed: Some(failed) })
     }
 

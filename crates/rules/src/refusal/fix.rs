@@ -21,7 +21,7 @@ impl Refusal {
             Self::MissingSummary { .. } => "say in one or two sentences what was done".into(),
             Self::MissingBlockers { outcome } | Self::EmptyBlockers { outcome } => match outcome {
                 Outcome::Blocked => "name what you wait for, and from whom, one blocker for each",
-                _ => "name what has to be mended so that somebody else can do it, one blocker for each thing",
+                _ => "name what must be fixed so that somebody else can do it, one blocker for each thing",
             }
             .into(),
             Self::TooLong { field: "body", .. } => {
@@ -30,11 +30,11 @@ impl Refusal {
             Self::TooLong { .. } => "keep it short, and hand the rest on as a file".into(),
             Self::ContradictoryStatus { .. } => "say it once: give the outcome, or `$status`".into(),
             Self::ContradictoryVerdict { .. } => {
-                "make up your mind: mend the text, or give no outcome and let the text speak".into()
+                "make up your mind: fix the text, or give no outcome and let the text speak".into()
             }
             Self::InvalidOutputs { problems, .. } => {
                 let shown = problems.iter().take(PROBLEM_LIMIT).map(|problem| format!("- {}", problem.message()));
-                let mut lines = vec!["mend this, all at once:".to_owned()];
+                let mut lines = vec!["fix this, all at once:".to_owned()];
                 lines.extend(shown);
                 if problems.len() > PROBLEM_LIMIT {
                     lines.push(format!("- and {} more", problems.len() - PROBLEM_LIMIT));
@@ -103,7 +103,7 @@ impl Refusal {
                 ", or have org.yaml changed",
             ],
             Self::RejectNotAllowed { valid, .. } => format!(
-                "valid here: {}\n{}\nIf the work has faults, mend them, or complete it and let the next review see them",
+                "valid here: {}\n{}\nIf the work has faults, fix them, or complete it and let the next review see them",
                 listed(valid),
                 meanings(valid)
             ).into(),
@@ -269,7 +269,7 @@ const fn meaning(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Complete => "your work here is finished",
         Outcome::NeedsReview => {
-            "you found something that somebody else has to mend (list it in `blockers`)"
+            "you found something that somebody else must fix (list it in `blockers`)"
         }
         Outcome::Blocked => "something outside stops you (name it in `blockers`)",
         Outcome::Skip => "this gate does not apply to the task",

@@ -105,7 +105,7 @@ fn outputs_follow_the_declaration_of_the_gate() {
     insta::assert_snapshot!(refused.message(Fix::to_string), @r#"
     6 things are wrong with the outputs for `complete` at gate `implement`
 
-    mend this, all at once:
+    fix this, all at once:
     - `branch` means what the task started with, and no gate may change that: use another name
     - `repo` means what the task started with, and no gate may change that: use another name
     - `repo` has 102 bytes, and one value may have 60: write it to a file, and hand on the file's path
@@ -211,7 +211,7 @@ fn the_status_is_the_outcome_and_is_not_kept() {
     insta::assert_snapshot!(variant.message(Fix::to_string), @r#"
     one thing is wrong with the outputs for `needs_fixes` at gate `review`
 
-    mend this, all at once:
+    fix this, all at once:
     - `comments` is missing: it is a text
 
     Example:
@@ -400,8 +400,8 @@ fn a_text_that_matches_no_exit_is_found_at_load() {
       unknown_variant: gate `b` has no outcome `blocked` that this variant could be for (its outcomes are `complete`; add a route for `blocked`, or remove the variant)
       missing_variant: `outputs` does not say what comes with `complete` (add a variant, as in `- {properties: {$status: {const: complete}}}`)
     outputs: {properties: {a: {type: string, default: 3}, b: {items: {enum: [1, x], type: integer}}}}
-      unsound_schema: what is written for `a` is not what its own schema allows: this is a whole number, and it must be a text: write `"3"` (mend the `default`, `examples`, `const` or `enum`, or the schema)
-      unsound_schema: what is written for `b[]` is not what its own schema allows: this is a text, and it must be a whole number (mend the `default`, `examples`, `const` or `enum`, or the schema)
+      unsound_schema: what is written for `a` is not what its own schema allows: this is a whole number, and it must be a text: write `"3"` (fix the `default`, `examples`, `const` or `enum`, or the schema)
+      unsound_schema: what is written for `b[]` is not what its own schema allows: this is a text, and it must be a whole number (fix the `default`, `examples`, `const` or `enum`, or the schema)
     signal: gate
       unknown_outcome: `fail` stands for `needs_review`, which is no outcome of gate `b` (say what it stands for, as in `signal: {tag: gate, pass: .., fail: ..}`, with `complete`, `blocked`)
       missing_field: no verdict would mean a rejection, and gate `b` does not send back (say what no verdict means, as in `signal: {.., missing: OUTCOME}`, with `complete`, `blocked`)

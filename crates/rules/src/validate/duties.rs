@@ -202,7 +202,7 @@ impl RuleChecker<'_> {
                 "what is written for `{path}` is not what its own schema allows: {}",
                 problem.message()
             );
-            let help = "mend the `default`, `examples`, `const` or `enum`, or the schema";
+            let help = "fix the `default`, `examples`, `const` or `enum`, or the schema";
             self.error("unsound_schema", "outputs", message, help);
         }
         let Outputs::Variants(variants) = &duty.outputs else { return };

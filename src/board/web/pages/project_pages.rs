@@ -47,7 +47,7 @@ pub(crate) fn status(frame: &PageFrame, overview: &Overview<'_>, lists: &StatusL
             @if frame.you.is_some() { (entries(frame, ("Waiting for you", "for"), &lists.waiting_for_you, "aof decide")) }
             (entries(frame, ("Overdue", "· late for"), &lists.overdue, "aof list --overdue"))
             (entries(frame, ("Escalated", "for"), &lists.escalated, "aof status --json"))
-            h2 { "To mend" }
+            h2 { "To fix" }
             @if attention.is_empty() { p.muted { "Nothing." } }
             ul.issues { @for issue in attention.iter().take(LISTED) {
                 li { p { (prose(&issue.problem)) } p.fix { (prose(&issue.fix.to_string())) } }

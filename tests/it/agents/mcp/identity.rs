@@ -75,7 +75,7 @@ fn a_server_that_does_not_know_its_agent_starts_and_says_how_to_name_one() {
 
     set `AOF_AGENT` to an agent's id where the client is started, or write `--agent ID` after `mcp` in its file: `.mcp.json` (Claude Code), `.codex/config.toml` (Codex), `.gemini/settings.json` (Gemini CLI), `opencode.json` (OpenCode), `.vscode/mcp.json` (VS Code), `.cursor/mcp.json` (Cursor); org.yaml has `agent-3`, `agent-7`, `agent-8`
 
-    No call mends this: tell the person you work for.
+    No call fixes this: tell the person you work for.
     ");
     // Git's user is a person.
     assert_eq!(of("", "human_identity"), of("human-ada", "human_identity"));

@@ -63,7 +63,7 @@ fn descriptions_of_tools_are_short_complete_and_stable() {
 
     Examples:
     {"outcome": "complete", "summary": "Added login with tokens; 14 tests, coverage 85%"}
-    {"outcome": "needs_review", "summary": "Two things to mend", "blockers": ["No error handling for expired tokens", "Coverage is 65%, the target is 80%"], "rejectionNotes": "The rest is fine"}
+    {"outcome": "needs_review", "summary": "Two things to fix", "blockers": ["No error handling for expired tokens", "Coverage is 65%, the target is 80%"], "rejectionNotes": "The rest is fine"}
     {"outcome": "blocked", "summary": "Cannot go on without the API description", "blockers": ["The platform team has not sent the API description"]}
 
     A refusal changes nothing and says how to put it right.
@@ -165,7 +165,7 @@ fn a_client_can_read_briefs_and_tasks_and_pick_a_prompt() {
     let review =
         reviewer.ask("prompts/get", json!({"name": "review-task", "arguments": {"task": id}}));
     assert_snapshot!(env.plain(review["messages"][0]["content"]["text"].as_str().unwrap()), @"
-    Review the work of this task as its brief asks. Look at what was really done, in the files, not only at what is said of it. Name each thing that has to be mended so that somebody else can mend it: where it is, what is wrong, what would be right.
+    Review the work of this task as its brief asks. Look at what was really done, in the files, not only at what is said of it. Name each thing that must be fixed so that somebody else can fix it: where it is, what is wrong, what would be right.
 
     # AOF-xxxxx: Add login
 
@@ -181,7 +181,7 @@ fn a_client_can_read_briefs_and_tasks_and_pick_a_prompt() {
     ## Outcomes
 
     - `complete`: You found it good; it goes on.
-    - `needs_review`: It needs mending. List each fault in blockers; it goes back to be worked on.
+    - `needs_review`: It needs fixes. List each fault in blockers; it goes back to be worked on.
     - `blocked`: You cannot go on: something outside is missing. Name it in blockers; the task waits here.
 
     ## Tips

@@ -143,7 +143,7 @@ fn refusals_show_the_state_of_the_task_and_a_call_that_works() {
           "outcome": "blocked",
           "summary": "Stuck",
           "blockers": [
-            "<one thing that has to be mended, or that you wait for>"
+            "<one thing that must be fixed, or that you wait for>"
           ],
           "task": "AOF-xxxxx@0"
         }
@@ -179,7 +179,7 @@ fn refusals_show_the_state_of_the_task_and_a_call_that_works() {
           "outcome": "blocked",
           "summary": "Stuck",
           "blockers": [
-            "<one thing that has to be mended, or that you wait for>"
+            "<one thing that must be fixed, or that you wait for>"
           ],
           "task": "AOF-xxxxx@0"
         }
@@ -520,7 +520,7 @@ fn a_task_that_was_changed_by_hand_waits_for_a_person() {
     assert_snapshot!(shown(&env, &told), @r#"
     {
       "error": "task_frozen",
-      "message": "`tasks/AOF-xxxxx.md` was changed by hand in what the engine keeps: gate\n\nsee the change with `git diff HEAD -- tasks/AOF-xxxxx.md` and take it back with `git restore --source=HEAD --staged --worktree tasks/AOF-xxxxx.md`; if you meant to move the task, do that first, then `aof override AOF-xxxxx --to GATE --reason \"...\"`\n\nNo call mends this: tell the person you work for.",
+      "message": "`tasks/AOF-xxxxx.md` was changed by hand in what the engine keeps: gate\n\nsee the change with `git diff HEAD -- tasks/AOF-xxxxx.md` and take it back with `git restore --source=HEAD --staged --worktree tasks/AOF-xxxxx.md`; if you meant to move the task, do that first, then `aof override AOF-xxxxx --to GATE --reason \"...\"`\n\nNo call fixes this: tell the person you work for.",
       "task": "AOF-xxxxx",
       "path": "tasks/AOF-xxxxx.md",
       "fields": [
@@ -590,7 +590,7 @@ fn without_a_project_every_tool_names_the_fix() {
     assert_snapshot!(shown(&env, &client.refused("aof_status", json!({}))), @r#"
     {
       "error": "no_project",
-      "message": "no project at `$PROJECT` or above it\n\nstart one with `aof init`, or name its folder with `-C DIR`\n\nNo call mends this: tell the person you work for.",
+      "message": "no project at `$PROJECT` or above it\n\nstart one with `aof init`, or name its folder with `-C DIR`\n\nNo call fixes this: tell the person you work for.",
       "nextCall": null
     }
     "#);

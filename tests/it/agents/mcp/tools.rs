@@ -90,7 +90,7 @@ fn a_task_goes_through_by_calls_alone() {
 
     reviewer.call("aof_task_next", json!({}));
     let back = json!({
-        "outcome": "needs_review", "summary": "One thing to mend", "blockers": ["Tokens never expire"], "rejectionNotes": "Else fine",
+        "outcome": "needs_review", "summary": "One thing to fix", "blockers": ["Tokens never expire"], "rejectionNotes": "Else fine",
     });
     let told = reviewer.call("aof_task_complete", back);
     assert_snapshot!(shown(&env, &told), @r#"
@@ -385,7 +385,7 @@ fn a_workflow_is_started_by_one_call() {
     assert_snapshot!(shown(&env, &other.refused("aof_task_create", json!({"title": "Add Y"}))), @r#"
     {
       "error": "not_permitted",
-      "message": "`agent-8` may not create tasks: that is for people\n\nask a person, or allow it in org.yaml: `agents: {agent-8: {may: [new]}}`\n\nNo call mends this: tell the person you work for.",
+      "message": "`agent-8` may not create tasks: that is for people\n\nask a person, or allow it in org.yaml: `agents: {agent-8: {may: [new]}}`\n\nNo call fixes this: tell the person you work for.",
       "yourAgentId": "agent-8",
       "permission": "new",
       "nextCall": null

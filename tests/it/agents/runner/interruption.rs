@@ -71,7 +71,7 @@ fn processes_of_a_killed_runner_end_and_the_work_goes_on() {
     ## Another attempt
 
     This is attempt 1 of 2. The attempt before was interrupted, and does not count: its runner was killed.
-    Do not begin anew: look at what is there, keep what is good, and finish it.
+    Do not begin again: look at what is there, keep what is good, and finish it.
 
     It left these files behind, which are not committed:
 
@@ -288,7 +288,7 @@ fn a_stopped_runner_ends_its_agent_and_gives_its_task_back() {
         ## Another attempt
 
         This is attempt 1 of 2. The attempt before was interrupted, and does not count: somebody stopped it.
-        Do not begin anew: look at what is there, keep what is good, and finish it.
+        Do not begin again: look at what is there, keep what is good, and finish it.
 
         It left these files behind, which are not committed:
 

@@ -88,7 +88,7 @@ fn each_way_to_say_it_and_each_way_to_fail_is_told_apart() {
     2 MiB for a file: bad_verdict: `$PROJECT/.aof/runs/AOF-xxxxx@1/1/output` has 2097152 bytes, and the limit is 1048576
     a crash: crash: `sh agents/critic.sh` ended with exit status 3; the last thing it printed: it broke
     a signal: crash: `sh agents/critic.sh` was ended by signal 9
-    no blockers: bad_verdict: its verdict was refused: outcome `needs_review` needs `blockers`, and none were given; name what has to be mended so that somebody else can do it, one blocker for each thing
+    no blockers: bad_verdict: its verdict was refused: outcome `needs_review` needs `blockers`, and none were given; name what must be fixed so that somebody else can do it, one blocker for each thing
     ");
 }
 
@@ -189,12 +189,12 @@ fi
     let (id, output) = worked(&env);
     assert_snapshot!(crate::support::scripted_agents::timeless(&output.success().stderr), @"
     Step 1/1: work: coder at AOF-xxxxx@0
-    warning: AOF-xxxxx@0: attempt 1 failed: its verdict was refused: one thing is wrong with the outputs for `complete` at gate `work`; mend this, all at once: - `branch` is missing: it is a text; again in 1s
+    warning: AOF-xxxxx@0: attempt 1 failed: its verdict was refused: one thing is wrong with the outputs for `complete` at gate `work`; fix this, all at once: - `branch` is missing: it is a text; again in 1s
     Step 1/1: work: coder at AOF-xxxxx@0, attempt 2 of 2
     AOF-xxxxx: work -> complete (complete) after TIME: Did it
     ");
     assert_snapshot!(endings(&env, &format!("{id}@0")), @"
-    bad_verdict: its verdict was refused: one thing is wrong with the outputs for `complete` at gate `work`; mend this, all at once:
+    bad_verdict: its verdict was refused: one thing is wrong with the outputs for `complete` at gate `work`; fix this, all at once:
     - `branch` is missing: it is a text
     verdict complete by structured
     ");
@@ -202,7 +202,7 @@ fi
     assert_snapshot!(told.split("\n# ").next().unwrap(), @"
     ## Another attempt
 
-    This is attempt 2 of 2. The attempt before ended, and its answer does not count: its verdict was refused: one thing is wrong with the outputs for `complete` at gate `work`; mend this, all at once:
+    This is attempt 2 of 2. The attempt before ended, and its answer does not count: its verdict was refused: one thing is wrong with the outputs for `complete` at gate `work`; fix this, all at once:
     - `branch` is missing: it is a text.
     The work may be done already: check it, do what is missing, and answer.
 

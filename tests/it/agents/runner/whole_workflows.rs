@@ -134,7 +134,7 @@ fn a_workflow_runs_to_its_end_with_a_rejection_and_a_person() {
     review/docs scribe complete [structured] The docs are fine
     check tester complete [exit] `sh agents/tester.sh` ended with exit status 0
     ");
-    // What the exit status rejected is told to whoever mends it.
+    // What the exit status rejected is told to whoever fixes it.
     let told = prompt(&env, &format!("{id}@4"), 1);
     assert!(told.contains("- test login ... FAILED error: 1 test failed\n"), "{told}");
 

@@ -203,7 +203,7 @@ fn an_invalid_id_names_no_file_and_an_invalid_event_waits_for_nothing() {
         "{\"timestamp\":\"2026-02-16T10:00:08Z\",\"event\":\"gate_conflict\",\"id\":\"../../x\"}\n";
     env.write(STREAM, format!("{before}{forged}"));
     std::fs::remove_file(env.path(".aof/events/record")).unwrap();
-    // Whoever must not take long begins the stream anew.
+    // Whoever must not take long begins the stream again.
     let _ = env.aof(&["watch", "--once"]).success();
     assert!(!env.path("x.json").exists());
     assert_eq!(stream(&env).lines().count(), before.lines().count());
