@@ -4,8 +4,11 @@ use super::arguments::{ArgumentFault, Arguments};
 use super::operation::{Call, CallFault, Done};
 use crate::dispatch::claim;
 use crate::dispatch::next::claim_named;
-use crate::domain::{AgentId, IdFault, Status, Ticket};
+use crate::domain::{AgentId, GateId, IdFault, Remedy, Status, Ticket};
+use crate::project::error::ProjectError;
+use crate::rules::{Act, Actor};
 use crate::tasks::actions;
+use crate::tasks::plan::Changed;
 use crate::tasks::view::task_view::gates_passed;
 
 type StepDone = Result<Done, CallFault>;
@@ -38,8 +41,9 @@ pub(super) fn assign(call: &Call<'_>, ticket: &Ticket) -> StepDone {
 }
 
 pub(super) fn hold(call: &Call<'_>, ticket: &Ticket) -> StepDone {
-    let changed = actions::hold(call.workspace, ticket, call.by, &reason(call), call.dry_run)?;
-    Ok(Done::one("held", changed))
+    let reason = reason(call);
+    let act = |by| Act::Hold { by, reason: reason.clone() };
+    Ok(Done::one("held", act_on_task(call, ticket, Remedy::Hold, &act)?))
 }
 
 pub(super) fn unblock(call: &Call<'_>, ticket: &Ticket) -> StepDone {
@@ -52,20 +56,22 @@ pub(super) fn unblock(call: &Call<'_>, ticket: &Ticket) -> StepDone {
 }
 
 pub(super) fn cancel(call: &Call<'_>, ticket: &Ticket) -> StepDone {
-    let changed = actions::cancel(call.workspace, ticket, call.by, &reason(call), call.dry_run)?;
-    Ok(Done::one("cancelled", changed))
+    let reason = reason(call);
+    let act = |by| Act::Cancel { by, reason: reason.clone() };
+    Ok(Done::one("cancelled", act_on_task(call, ticket, Remedy::Cancel, &act)?))
 }
 
 pub(super) fn reopen(call: &Call<'_>, ticket: &Ticket) -> StepDone {
-    let (to, reason) = (needed(call.given, "to")?, reason(call));
-    let changed = actions::reopen(call.workspace, ticket, call.by, &to, &reason, call.dry_run)?;
+    let (to, reason): (GateId, _) = (needed(call.given, "to")?, reason(call));
+    let act = |by| Act::Reopen { by, to: to.clone(), reason: reason.clone() };
+    let changed = act_on_task(call, ticket, Remedy::Reopen, &act)?;
     Ok(Done::one(format!("{} (reopened)", gates_passed(&changed)), changed))
 }
 
 pub(super) fn override_to(call: &Call<'_>, ticket: &Ticket) -> StepDone {
-    let (to, reason) = (needed(call.given, "to")?, reason(call));
-    let changed =
-        actions::override_to(call.workspace, ticket, call.by, &to, &reason, call.dry_run)?;
+    let (to, reason): (GateId, _) = (needed(call.given, "to")?, reason(call));
+    let act = |by| Act::Override { by, to: to.clone(), reason: reason.clone() };
+    let changed = act_on_task(call, ticket, Remedy::Override, &act)?;
     Ok(Done::one(format!("{} (override)", gates_passed(&changed)), changed))
 }
 
@@ -73,6 +79,15 @@ pub(super) fn undo(call: &Call<'_>, ticket: &Ticket) -> StepDone {
     let reason = call.given.text("reason");
     let changed = actions::undo(call.workspace, ticket, call.by, reason.as_deref(), call.dry_run)?;
     Ok(Done::one(format!("{} (undone)", gates_passed(&changed)).trim(), changed))
+}
+
+fn act_on_task(
+    call: &Call<'_>,
+    ticket: &Ticket,
+    name: Remedy,
+    act: &dyn Fn(Actor) -> Act,
+) -> Result<Changed, ProjectError> {
+    actions::act_on_task(call.workspace, ticket, call.by, call.dry_run, name, act)
 }
 
 fn reason(call: &Call<'_>) -> String {

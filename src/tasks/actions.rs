@@ -1,6 +1,6 @@
 //! Claims, releases, holds, cancellations and similar acts of the engine, one function for each.
 
-use crate::domain::{AgentId, Ending, GateId, Remedy, Status, Task, Ticket, Visit};
+use crate::domain::{AgentId, Ending, Remedy, Status, Task, Ticket, Visit};
 use crate::git::Person;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
@@ -76,19 +76,17 @@ pub(crate) fn renew(
     })
 }
 
-/// Holds the task until a person unblocks it.
-pub(crate) fn hold(
+/// Moves the whole task by an act of the agent, or of a person if there is none. `name` is the act's name in a refusal.
+pub(crate) fn act_on_task(
     workspace: &Workspace,
     ticket: &Ticket,
     agent: Option<&AgentId>,
-    reason: &str,
     dry_run: DryRun,
+    name: Remedy,
+    act: &dyn Fn(Actor) -> Act,
 ) -> Result<Changed, ProjectError> {
-    refuse_branch(ticket, Remedy::Hold)?;
-    change_as_actor(workspace, ticket, agent, dry_run, &|by| Act::Hold {
-        by,
-        reason: reason.to_owned(),
-    })
+    refuse_branch(ticket, name)?;
+    change_as_actor(workspace, ticket, agent, dry_run, act)
 }
 
 /// Unblocks the task, or the branch that the ticket names.
@@ -115,53 +113,6 @@ pub(crate) fn unblock(
         })
     })?;
     changed.ok_or_else(|| ProjectError::Contended { id: ticket.task.clone() })
-}
-
-/// Cancels the task.
-pub(crate) fn cancel(
-    workspace: &Workspace,
-    ticket: &Ticket,
-    agent: Option<&AgentId>,
-    reason: &str,
-    dry_run: DryRun,
-) -> Result<Changed, ProjectError> {
-    refuse_branch(ticket, Remedy::Cancel)?;
-    change_as_actor(workspace, ticket, agent, dry_run, &|by| Act::Cancel {
-        by,
-        reason: reason.to_owned(),
-    })
-}
-
-/// Reopens a finished task at a gate.
-pub(crate) fn reopen(
-    workspace: &Workspace,
-    ticket: &Ticket,
-    agent: Option<&AgentId>,
-    to: &GateId,
-    reason: &str,
-    dry_run: DryRun,
-) -> Result<Changed, ProjectError> {
-    refuse_branch(ticket, Remedy::Reopen)?;
-    change_as_actor(workspace, ticket, agent, dry_run, &|by| {
-        let (to, reason) = (to.clone(), reason.to_owned());
-        Act::Reopen { by, to, reason }
-    })
-}
-
-/// Moves the task to a gate against its workflow.
-pub(crate) fn override_to(
-    workspace: &Workspace,
-    ticket: &Ticket,
-    agent: Option<&AgentId>,
-    to: &GateId,
-    reason: &str,
-    dry_run: DryRun,
-) -> Result<Changed, ProjectError> {
-    refuse_branch(ticket, Remedy::Override)?;
-    change_as_actor(workspace, ticket, agent, dry_run, &|by| {
-        let (to, reason) = (to.clone(), reason.to_owned());
-        Act::Override { by, to, reason }
-    })
 }
 
 /// Undoes the actor's last step: the task returns to the gate that it left. Fails if another step followed.

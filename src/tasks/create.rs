@@ -91,7 +91,7 @@ fn create_batch(
         let mut writes = Vec::new();
         let mut made = Vec::new();
         let mut last = last_of_second(workspace, head.commit, now)?;
-        let mut own_tasks = match &by {
+        let mut creator_tasks = match &by {
             Actor::Agent(agent) => Some(CreatorTasks::of(workspace, &in_force, agent)),
             Actor::Person(_) => None,
         };
@@ -99,8 +99,8 @@ fn create_batch(
             check_dependencies(workspace, None, &new.fields)?;
             let mut task = task(&workspace.paths, rules, new, last.as_ref(), now)?;
             ensure_visible(rules, &task, &by)?;
-            if let Some(own_tasks) = &mut own_tasks {
-                own_tasks.adopt(&mut task, new.is_told)?;
+            if let Some(creator_tasks) = &mut creator_tasks {
+                creator_tasks.adopt(&mut task, new.is_told)?;
             }
             if task.parent.is_some() && !task.depends_on.is_empty() {
                 refuse_circle(workspace, &in_force, &task)?;
@@ -201,8 +201,8 @@ fn task(
     let project = &rules.project;
     check_title(new.title())?;
     let workflow = new.workflow.clone().unwrap_or_else(|| project.default_workflow.clone());
-    let own = find_workflow(rules, &workflow)?;
-    let new = NewTask { input: begin(own, &new.input)?, ..new.clone() };
+    let definition = find_workflow(rules, &workflow)?;
+    let new = NewTask { input: begin(definition, &new.input)?, ..new.clone() };
     Ok(new_from(&new, fresh_id(paths, project, last)?, workflow, now))
 }
 

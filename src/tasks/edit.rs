@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::domain::{AgentId, BODY_LIMIT, Permission, PlanChange, Remedy, TaskId, advice};
+use crate::domain::{AgentId, BODY_LIMIT, Permission, PlanChange, PlanKey, Remedy, TaskId, advice};
 use crate::files::task_file::TaskFile;
 use crate::git::merge_texts;
 use crate::project::error::ProjectError;
@@ -247,11 +247,14 @@ fn ensure_permitted(state: &TaskState, by: &Actor) -> Result<(), ProjectError> {
 }
 
 fn engine_fields(fields: &str) -> ProjectError {
+    let plan = PlanKey::names().collect::<Vec<_>>().join(", ");
     ProjectError::Unfit {
         code: "engine_fields",
         problem: format!("the edit changes fields that only the engine writes: {fields}"),
         fix: advice![
-            "you may edit title, description, priority, due, milestone, links, body, tags, metadata, dependsOn, parent, tests and your own keys; ",
+            format!(
+                "you may edit title, description, {plan}, links, body, tags, metadata, dependsOn, parent, tests and your own keys; "
+            ),
             Remedy::Complete,
             " and ",
             Remedy::Override,
@@ -296,7 +299,7 @@ pub(crate) fn comment(
         let author = actor_author(workspace, &rules.org, &by)?;
         if let Actor::Agent(agent) = &by
             && task.routing.agent.as_ref() != Some(agent)
-            && task.branches().all(|own| own.agent.as_ref() != Some(agent))
+            && task.branches().all(|branch| branch.agent.as_ref() != Some(agent))
         {
             check_agent(rules, agent, None)?;
         }

@@ -281,7 +281,7 @@ pub(crate) fn comment(session: &Session, args: &CommentArgs) -> CliResult {
             for task in &tasks {
                 show(&workspace, &task.ticket.task)?;
             }
-            let ids: Vec<String> = tasks.iter().map(|own| own.ticket.task.to_string()).collect();
+            let ids: Vec<String> = tasks.iter().map(|task| task.ticket.task.to_string()).collect();
             let ids = ids.join(", ");
             let hint =
                 format!("<!-- Your comment on {ids}, as Markdown. This line does not count. -->");

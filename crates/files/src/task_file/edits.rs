@@ -128,9 +128,10 @@ pub(crate) fn edits_for(file: &TaskFile, after: &Task) -> Vec<Edit> {
         Origin::HandMade => {
             let mut then = fields(before);
             then.retain(|key, _| !OWN.contains(&key.as_str()));
-            let is_own = |key: &str| OWN.contains(&key) && (now.contains_key(key) || is_given(key));
-            let own = file.source.root().entries().iter();
-            then.extend(read_entries(own.filter(|entry| is_own(entry.key.text.as_ref()))));
+            let is_engine =
+                |key: &str| OWN.contains(&key) && (now.contains_key(key) || is_given(key));
+            let entries = file.source.root().entries().iter();
+            then.extend(read_entries(entries.filter(|entry| is_engine(entry.key.text.as_ref()))));
             then
         }
     };

@@ -21,7 +21,7 @@ pub(crate) fn fields(task: &Task) -> Map {
         "dependsOn": task.depends_on,
         "parent": task.parent,
     });
-    let own = json!({
+    let engine = json!({
         "id": task.id,
         "status": task.status,
         "created": task.created,
@@ -40,7 +40,10 @@ pub(crate) fn fields(task: &Task) -> Map {
         "context": task.context,
         "workflowHash": task.workflow_hash,
     });
-    [heading, Value::Object(plan.collect()), people, own].into_iter().flat_map(applying).collect()
+    [heading, Value::Object(plan.collect()), people, engine]
+        .into_iter()
+        .flat_map(applying)
+        .collect()
 }
 
 /// Returns the review context as files and JSON show it.

@@ -53,8 +53,8 @@ pub fn misread(file: &TaskFile) -> Vec<Fault> {
         let fix = "write a list, as in `links: [one, other]`".to_owned();
         add(node, format!("`{text}` is read as one link"), fix);
     }
-    let own = field("priority").or_else(|| field("metadata")?.get("priority"));
-    if let Some(node) = own.filter(|node| !node.is_null()) {
+    let priority = field("priority").or_else(|| field("metadata")?.get("priority"));
+    if let Some(node) = priority.filter(|node| !node.is_null()) {
         let word = text_of(node).unwrap_or_else(|| node.noun().into());
         let near = match word.to_lowercase().as_str() {
             "p0" | "urgent" | "highest" => Some("critical"),
