@@ -70,7 +70,7 @@ enum TopCommand {
     Init(init::InitArgs),
     #[command(flatten)]
     OfTask(task::command::TaskCommand),
-    /// All commands for tasks; also at the top: assign, brief, cancel, hold, override, renew, reopen, sign, test, unblock
+    /// All commands for tasks; also at the top: assign, brief, cancel, complete, hold, override, renew, reopen, sign, test, unblock
     #[command(subcommand)]
     Task(task::command::TaskCommand),
     /// Print the JSON Schema of a kind of file
@@ -222,13 +222,13 @@ fn name_agent_variable(mut error: clap::Error) -> clap::Error {
 
 /// Words that people try, and the commands that they mean.
 const OTHER_WORDS: &[(&str, &str)] = &[
-    ("done finish submit", "`aof complete ID` ends the work at a task's gate"),
-    ("close resolve", "`aof complete ID` ends the work at a task's gate, `aof cancel ID` the task"),
+    ("finish submit", "`aof done ID` ends the work at a task's gate"),
+    ("close resolve", "`aof done ID` ends the work at a task's gate, `aof cancel ID` the task"),
     ("lgtm accept pass", "`aof approve ID` passes a task on"),
     ("deny decline fail", "`aof reject ID -m TEXT` sends a task back"),
-    ("start begin take pick", "`aof next` claims your next task, `aof claim ID` a certain one"),
+    ("begin take pick", "`aof next` claims your next task, `aof claim ID` a certain one"),
     ("stop pause wait", "`aof hold ID -m TEXT` holds a task, `aof release ID` gives it back"),
-    ("add create", "`aof new TITLE` creates a task"),
+    ("create", "`aof new TITLE` creates a task"),
     ("delete remove rm", "`aof cancel ID -m TEXT` ends a task; none is deleted"),
     (
         "move mv goto",
@@ -310,12 +310,12 @@ const TOP: &[HelpGroup] = &[
 /// The commands for tasks that people need daily; the description of `task` names the others.
 const DAILY: &[&str] = &[
     "new", "list", "search", "show", "why", "history", "edit", "comment", "next", "claim",
-    "release", "complete", "approve", "reject", "block", "decide", "undo", "task",
+    "release", "done", "approve", "reject", "block", "decide", "undo", "task",
 ];
 
 const TASK: &[HelpGroup] = &[
     ("Write", &["new", "edit", "comment"]),
-    ("Work", &["next", "claim", "brief", "complete", "block", "sign", "renew", "release"]),
+    ("Work", &["next", "claim", "brief", "complete", "done", "block", "sign", "renew", "release"]),
     ("Decide", &["decide", "approve", "reject", "undo"]),
     ("Look", &["list", "search", "show", "history", "test"]),
     ("Step in", &["assign", "hold", "unblock", "cancel", "reopen", "override"]),

@@ -1,9 +1,11 @@
 //! Operations on what people write: new tasks, edits, comments.
 
+use jiff::civil::Date;
+
 use super::arguments::{ArgumentFault, Arguments};
 use super::fields::{InputField, InputKind};
 use super::operation::{Call, CallFault, Done};
-use crate::domain::{Due, DueFault, PlanChange, PlanRemoval, TaskPlan, Ticket};
+use crate::domain::{Due, PlanChange, PlanRemoval, TaskPlan, Ticket, TypedDue, TypedDueFault};
 use crate::project::error::ProjectError;
 use crate::tasks::create::{self, NewTask};
 use crate::tasks::edit::{self, Comment, TaskEdit};
@@ -11,11 +13,11 @@ use crate::tasks::edit::{self, Comment, TaskEdit};
 pub(crate) const DUE: InputField = InputField::optional(
     "due",
     InputKind::Text,
-    "When it is due: a day, as in 2026-12-01, or a time with its zone",
+    "When it is due: a day, as in 2026-12-01, fri, next week, eom or +3d, or a time with its zone",
 );
 
 pub(super) fn create(call: &Call<'_>) -> Result<Done, CallFault> {
-    Ok(create_tasks(call, &[new_task(call.given)?])?)
+    Ok(create_tasks(call, &[new_task(call.given, today(call))?])?)
 }
 
 /// Creates tasks in one move of the branch.
@@ -25,9 +27,9 @@ pub(crate) fn create_tasks(call: &Call<'_>, new: &[NewTask]) -> Result<Done, Pro
 }
 
 /// Decodes a new task.
-pub(crate) fn new_task(given: &Arguments) -> Result<NewTask, ArgumentFault> {
+pub(crate) fn new_task(given: &Arguments, today: Date) -> Result<NewTask, ArgumentFault> {
     Ok(NewTask {
-        fields: plan_change(given)?,
+        fields: plan_change(given, today)?,
         body: given.text("body").unwrap_or_default(),
         input: given.object("context"),
         workflow: given.parsed("workflow")?,
@@ -36,13 +38,13 @@ pub(crate) fn new_task(given: &Arguments) -> Result<NewTask, ArgumentFault> {
 }
 
 /// Decodes the fields that people own.
-fn plan_change(given: &Arguments) -> Result<PlanChange, ArgumentFault> {
+fn plan_change(given: &Arguments, today: Date) -> Result<PlanChange, ArgumentFault> {
     Ok(PlanChange {
         title: given.text("title"),
         description: given.text("description"),
         plan: TaskPlan {
             priority: given.text("priority"),
-            due: due(given)?,
+            due: due(given, today)?,
             milestone: given.text("milestone"),
             links: given.links("links"),
         },
@@ -54,16 +56,22 @@ fn plan_change(given: &Arguments) -> Result<PlanChange, ArgumentFault> {
     })
 }
 
-fn due(given: &Arguments) -> Result<Option<Due>, ArgumentFault> {
+fn due(given: &Arguments, today: Date) -> Result<Option<Due>, ArgumentFault> {
     let Some(text) = given.text("due") else { return Ok(None) };
-    text.parse().map(Some).map_err(|fault: DueFault| {
-        ArgumentFault::new("invalid_argument", "due", fault.to_string(), DUE.help)
-    })
+    let typed: Result<TypedDue, TypedDueFault> = text.parse();
+    typed
+        .map(|due| Some(due.on(today)))
+        .map_err(|fault| ArgumentFault::new("invalid_argument", "due", fault.to_string(), DUE.help))
+}
+
+/// Returns the day in the project's time zone.
+pub(crate) fn today(call: &Call<'_>) -> Date {
+    call.in_force.rules.project.day(call.workspace.now())
 }
 
 pub(super) fn edit(call: &Call<'_>, ticket: &Ticket) -> Result<Done, CallFault> {
     let edit = TaskEdit {
-        change: plan_change(call.given)?,
+        change: plan_change(call.given, today(call))?,
         body: call.given.text("body"),
         body_was: call.given.text("bodyWas"),
     };

@@ -7,6 +7,7 @@ pub mod acceptance;
 mod advice;
 mod blocker;
 mod completion;
+mod due;
 pub(crate) mod event;
 pub mod histogram;
 pub(crate) mod id;
@@ -26,6 +27,7 @@ pub use completion::{
     BODY_LIMIT, CheckResults, ChecklistCount, Completion, CompletionContent, Facts, ReplyFields,
     Stamp, TestCount,
 };
+pub use due::{Due, DueFault, TypedDue, TypedDueFault};
 pub use event::ChangeEvents;
 pub use event::{
     Cause, ConditionTrouble, Event, EventKind, EventTask, Level, NoticeReader, Occurrence,
@@ -37,7 +39,7 @@ pub use id::{
 };
 pub use outcome::{Ending, Outcome, Status, approving, rejecting};
 pub use period::{Period, PeriodFault, RetryDelay, length};
-pub use plan::{Due, DueFault, Link, PlanChange, PlanKey, PlanRemoval, Priority, TaskPlan};
+pub use plan::{Link, PlanChange, PlanKey, PlanRemoval, Priority, TaskPlan};
 pub use project::{
     Agent, Channel, ConfigPlace, Git, HandOut, NetworkReach, On, Org, Permission, Project, Role,
     Subscription, TaskLayout, Webhook,

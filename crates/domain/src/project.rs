@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use serde::Serialize;
 use serde_json::json;
@@ -10,7 +11,7 @@ use serde_json::json;
 use super::words::words;
 use super::{
     AgentId, BranchName, ChannelKey, EventKind, IdPrefix, Launch, Outcome, Period, PublicKey,
-    RemoteName, RoleId, Workflow, WorkflowName,
+    RemoteName, RoleId, Timestamp, Workflow, WorkflowName,
 };
 
 /// The content of project.yaml and `workflows/`.
@@ -41,6 +42,11 @@ pub struct Project {
 }
 
 impl Project {
+    /// Returns the day of that time in the project's time zone.
+    pub fn day(&self, at: Timestamp) -> Date {
+        at.to_zoned(self.timezone.clone()).date()
+    }
+
     /// Returns the way tasks of the role reach its agents.
     pub fn hand_out_policy(&self, role: &Role) -> HandOut {
         role.hand_out.unwrap_or(self.hand_out)

@@ -131,7 +131,8 @@ pub(crate) fn create_task(
     project: &OpenProject<'_>,
     given: &Arguments,
 ) -> Result<Value, ToolError> {
-    create_and_answer(project, given, new_task(given)?)
+    let new = new_task(given, project.today())?;
+    create_and_answer(project, given, new)
 }
 
 /// Creates the task, and returns the answer about it. Without a named parent it is a part of the task that the server was started for.
@@ -200,7 +201,11 @@ pub(crate) fn start_workflow(
         find_workflow(project.rules(), name)?;
     }
     let body = given.text("input").unwrap_or_default();
-    create_and_answer(project, given, NewTask { body, is_told: true, ..new_task(given)? })
+    create_and_answer(
+        project,
+        given,
+        NewTask { body, is_told: true, ..new_task(given, project.today())? },
+    )
 }
 
 pub(crate) const NEXT: Tool = Tool {

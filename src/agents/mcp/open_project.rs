@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use jiff::civil::Date;
+
 use crate::dispatch::next::{Claim, claimed};
 use crate::domain::{AgentId, Fix, Remedy, Ticket, listed};
 use crate::operations::arguments::{ArgumentFault, Arguments};
@@ -70,6 +72,11 @@ impl OpenProject<'_> {
 
     pub(crate) fn rules(&self) -> &Rules {
         &self.in_force.rules
+    }
+
+    /// Returns the day in the project's time zone.
+    pub(crate) fn today(&self) -> Date {
+        self.rules().project.day(self.workspace.now())
     }
 
     /// Returns the visit that the server was started for, and the run.

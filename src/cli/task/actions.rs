@@ -169,6 +169,10 @@ pub(super) fn show(
     output.line(format!("{}: {}{remark}", cyan(&changed.after.task.id), inert(done)));
     let waiting_for = awaited_now(workspace, in_force, &changed.after.task);
     output.line(format!("  {now} {}", state(rules, changed, &waiting_for)));
+    let due_before = changed.before.as_ref().and_then(|before| before.task.plan.due);
+    if let Some(due) = changed.after.task.plan.due.filter(|due| Some(*due) != due_before) {
+        output.line(format!("  due {}", due.in_words()));
+    }
     if session.verbose {
         let commit = changed.commit.map(|commit| format!(", commit {:.10}", commit.to_string()));
         output.line(format!("  {}{}", changed.path, commit.unwrap_or_default()));

@@ -4,12 +4,14 @@ use clap::Subcommand;
 
 use super::{actions, brief, complete, decide, edit, list, search, show, test};
 use crate::cli::{CliResult, Session};
+use crate::domain::Outcome;
 use crate::operations::table as operation;
 
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 pub(crate) enum TaskCommand {
     /// Create a task, or many
+    #[command(visible_alias = "add")]
     New(edit::NewArgs),
     /// Change a task's text: in an editor, or by options
     Edit(edit::EditArgs),
@@ -17,6 +19,8 @@ pub(crate) enum TaskCommand {
     Comment(edit::CommentArgs),
     /// Say that the work at a task's gate is done, rejected or blocked
     Complete(complete::CompleteArgs),
+    /// Say that the work at a task's gate is done: `complete` with that outcome
+    Done(complete::CompleteArgs),
     /// Approve the work at a task's gate
     Approve(complete::ApproveArgs),
     /// Reject the work at a task's gate, and say what has to be fixed
@@ -85,6 +89,7 @@ Examples:
     /// Claim your next task, and show what to do
     Next(brief::NextArgs),
     /// Claim a certain task, and show what to do
+    #[command(visible_alias = "start")]
     Claim(brief::ClaimArgs),
     /// Show what an agent is told at a task's gate
     Brief(brief::BriefArgs),
@@ -98,7 +103,8 @@ pub(crate) fn run(session: &Session, command: &TaskCommand) -> CliResult {
         TaskCommand::New(args) => edit::run_new(session, args),
         TaskCommand::Edit(args) => edit::run_edit(session, args),
         TaskCommand::Comment(args) => edit::comment(session, args),
-        TaskCommand::Complete(args) => complete::run(session, args),
+        TaskCommand::Complete(args) => complete::run(session, args, None),
+        TaskCommand::Done(args) => complete::run(session, args, Some(Outcome::Complete.as_str())),
         TaskCommand::Approve(args) => complete::approve(session, args),
         TaskCommand::Reject(args) => complete::reject(session, args),
         TaskCommand::Block(args) => complete::block(session, args),

@@ -172,12 +172,13 @@ struct Sent<'a> {
     args: &'a CompletionArgs,
 }
 
-pub(crate) fn run(session: &Session, args: &CompleteArgs) -> CliResult {
+/// Completes a visit. Without an option for the outcome it is the `usual` one, if there is one.
+pub(crate) fn run(session: &Session, args: &CompleteArgs, usual: Option<&str>) -> CliResult {
     let (mut workspace, in_force) = session.open("complete")?;
     let ticket = lookup::ticket(&workspace, &args.task)?;
     let sent = Sent {
         verb: CompletionVerb::Complete,
-        outcome: args.outcome.as_deref(),
+        outcome: args.outcome.as_deref().or(usual),
         summary: args.summary.clone(),
         blockers: args.blockers.clone(),
         args: &args.common,

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::builder::NonEmptyStringValueParser;
+use jiff::civil::Date;
 use serde_json::{Value, json};
 
 use super::actions;
@@ -12,8 +13,8 @@ use crate::cli::{
     one_of, text_input, words,
 };
 use crate::domain::{
-    AgentId, Due, Link, PlanChange, PlanKey, PlanRemoval, Priority, TaskId, TaskPlan, TypedTask,
-    WorkflowName,
+    AgentId, Link, PlanChange, PlanKey, PlanRemoval, Priority, TaskId, TaskPlan, TypedDue,
+    TypedTask, WorkflowName,
 };
 use crate::files::json;
 use crate::operations::arguments::Arguments;
@@ -93,11 +94,11 @@ struct PlanOptions {
     #[arg(long, value_name = "TEXT|-", allow_hyphen_values = true)]
     body: Option<String>,
     /// How urgent it is; conditions of gates see it
-    #[arg(long, value_name = "PRIORITY", value_parser = words(PRIORITIES))]
+    #[arg(short, long, value_name = "PRIORITY", value_parser = words(PRIORITIES))]
     priority: Option<Priority>,
-    /// When it is due: a day, as in `2026-12-01`, or a time with its zone
+    /// When it is due: a day, as in `2026-12-01`, `fri`, `next week`, `eom` or `+3d`, or a time with its zone
     #[arg(long, value_name = "DATE")]
-    due: Option<Due>,
+    due: Option<TypedDue>,
     /// The milestone that it belongs to
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     milestone: Option<String>,
@@ -105,7 +106,7 @@ struct PlanOptions {
     #[arg(long = "link", value_name = "URL", value_parser = link)]
     links: Vec<Link>,
     /// Add a label; conditions of gates see labels
-    #[arg(long = "tag", value_name = "TAG", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(short, long = "tag", value_name = "TAG", value_parser = NonEmptyStringValueParser::new())]
     tags: Vec<String>,
     /// Add a fact, as in `size=3`; conditions of gates see facts
     #[arg(long = "meta", value_name = "KEY=VALUE", value_parser = key_value)]
@@ -131,14 +132,15 @@ impl PlanOptions {
     }
 
     /// Returns the fields as a change.
-    fn change(&self, workspace: &Workspace) -> CliResult<PlanChange> {
+    fn change(&self, workspace: &Workspace, rules: &Rules) -> CliResult<PlanChange> {
+        let today = rules.project.day(workspace.now());
         let parent = self.parent.as_ref().map(|parent| lookup::task(workspace, parent));
         Ok(PlanChange {
             title: None,
             description: self.description.clone(),
             plan: TaskPlan {
                 priority: self.priority.map(|priority| priority.to_string()),
-                due: self.due,
+                due: self.due.map(|due| due.on(today)),
                 milestone: self.milestone.clone(),
                 links: self.links.clone(),
             },
@@ -184,7 +186,7 @@ pub(crate) fn run_edit(session: &Session, args: &EditArgs) -> CliResult {
                 depends_on: lookup::each(&workspace, &args.independent_of)?,
                 parent: args.orphan,
             },
-            ..args.plan.change(&workspace)?
+            ..args.plan.change(&workspace, &in_force.rules)?
         },
         body: args.plan.body()?,
         body_was: None,
@@ -348,9 +350,14 @@ pub(crate) fn run_new(session: &Session, args: &NewArgs) -> CliResult {
     let (workspace, in_force) = session.open("new")?;
     let rules = &in_force.rules;
     let wanted = match &args.from {
-        Some(name) => listed(name, &text_input::text(name)?, rules)?,
+        Some(name) => {
+            listed(name, &text_input::text(name)?, rules, rules.project.day(workspace.now()))?
+        }
         None => vec![NewTask {
-            fields: PlanChange { title: args.title.clone(), ..args.plan.change(&workspace)? },
+            fields: PlanChange {
+                title: args.title.clone(),
+                ..args.plan.change(&workspace, &in_force.rules)?
+            },
             body: args.plan.body()?.unwrap_or_default(),
             input: object(&args.context.concat()),
             workflow: args.workflow.clone(),
@@ -385,7 +392,7 @@ pub(crate) fn run_new(session: &Session, args: &NewArgs) -> CliResult {
 }
 
 /// Parses a JSON list of tasks. Fails with the faults of each.
-fn listed(name: &str, text: &str, rules: &Rules) -> CliResult<Vec<NewTask>> {
+fn listed(name: &str, text: &str, rules: &Rules, today: Date) -> CliResult<Vec<NewTask>> {
     let name = if name == "-" { "standard input".to_owned() } else { format!("`{name}`") };
     let fix = "give a list of objects, as in `[{\"title\": \"Add login\", \"tags\": [\"auth\"]}]`";
     let refused = |problem: &str| {
@@ -397,7 +404,7 @@ fn listed(name: &str, text: &str, rules: &Rules) -> CliResult<Vec<NewTask>> {
     }
     let (mut tasks, mut faults) = (Vec::new(), Vec::new());
     for (entry, number) in entries.into_iter().zip(1..) {
-        match task_of(entry, rules) {
+        match task_of(entry, rules, today) {
             Ok(task) => tasks.push(task),
             Err(fault) => faults.push(format!("task {number}: {fault}")),
         }
@@ -412,10 +419,10 @@ fn listed(name: &str, text: &str, rules: &Rules) -> CliResult<Vec<NewTask>> {
 }
 
 /// Parses one task, and checks it as its creation does, so that the error can name its place in the list.
-fn task_of(entry: Value, rules: &Rules) -> Result<NewTask, String> {
+fn task_of(entry: Value, rules: &Rules, today: Date) -> Result<NewTask, String> {
     let Value::Object(entry) = entry else { return Err("it is not an object".to_owned()) };
     let given = Arguments::check(CREATE.command, CREATE.fields, Doors::COMMAND, entry);
-    let task = given.and_then(|given| new_task(&given));
+    let task = given.and_then(|given| new_task(&given, today));
     let task = task.map_err(|fault| match fault.code {
         "unknown_argument" => format!("{}; {}", fault.problem, fault.fix),
         _ => fault.problem,

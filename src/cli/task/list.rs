@@ -11,7 +11,7 @@ use crate::cli::render::table::Table;
 use crate::cli::{
     CliError, CliResult, Session, Words, agent_variable, bold, counted, dim, width, words,
 };
-use crate::domain::{AgentId, Due, GateId, RoleId, Timestamp, WorkflowName};
+use crate::domain::{AgentId, GateId, RoleId, Timestamp, TypedDue, WorkflowName};
 use crate::files::printable::one_line;
 use crate::project::issue::left_out_warning;
 use crate::project::workspace::acting_agent;
@@ -80,9 +80,9 @@ pub(crate) struct ListArgs {
     /// Only what is late: its due date has passed, or the time limit of its gate
     #[arg(long)]
     overdue: bool,
-    /// Only what is due before this day, as in `2026-12-01`, or before a time with its zone
+    /// Only what is due before this day, as in `2026-12-01` or `fri`, or before a time with its zone
     #[arg(long, value_name = "DATE")]
-    due_before: Option<Due>,
+    due_before: Option<TypedDue>,
     /// Only what can be handed out now
     #[arg(long)]
     ready: bool,
@@ -144,7 +144,7 @@ pub(crate) fn run(session: &Session, args: &ListArgs) -> CliResult {
     let request = ListRequest {
         filter,
         you,
-        due_before: args.due_before,
+        due_before: args.due_before.map(|due| due.on(in_force.rules.project.day(workspace.now()))),
         search: args.search.clone(),
         all: args.all,
         shape: if args.tree { ListShape::Tree } else { ListShape::Flat },

@@ -85,7 +85,7 @@ fn a_plan_is_written_changed_and_taken_away() {
 fn a_plan_that_makes_no_sense_is_refused_at_every_door() {
     let env = TestEnvironment::new();
     for words in [
-        ["--due", "tomorrow"],
+        ["--due", "soon"],
         ["--due", "2026-02-30"],
         ["--due", "2026-12-01T10:00"],
         ["--priority", "urgentest"],
@@ -99,9 +99,9 @@ fn a_plan_that_makes_no_sense_is_refused_at_every_door() {
         );
     }
     let _ = env.aof(&["list", "--due-before", "soon"]).code(2);
-    env.write("list.json", r#"[{"title": "a", "due": "tomorrow"}, {"title": "b", "links": [5]}, {"title": "c", "priority": "urgentest"}]"#);
+    env.write("list.json", r#"[{"title": "a", "due": "soon"}, {"title": "b", "links": [5]}, {"title": "c", "priority": "urgentest"}]"#);
     assert_snapshot!(env.aof(&["new", "--from", "list.json"]).code(4).stderr, @"
-    error: `list.json` cannot be taken: task 1: `tomorrow` is not a due date; write a day, as in `2026-12-01`, or a time with its zone, as in `2026-12-01T10:00:00Z`; task 2: `links` of `new` is to be a list of URLs, or of objects with `title` and `url`, not other items; task 3: `priority` of `new` is to be one of `critical`, `high`, `medium`, `low`, not the text `urgentest`
+    error: `list.json` cannot be taken: task 1: `soon` is not a due date; write a day, as in `2026-12-01`, `tomorrow`, `fri`, `next week`, `eow`, `eom` or `+3d`, or a time with its zone, as in `2026-12-01T10:00:00Z`; task 2: `links` of `new` is to be a list of URLs, or of objects with `title` and `url`, not other items; task 3: `priority` of `new` is to be one of `critical`, `high`, `medium`, `low`, not the text `urgentest`
 
     hint: give a list of objects, as in `[{\"title\": \"Add login\", \"tags\": [\"auth\"]}]`
     ");
@@ -153,7 +153,7 @@ fn agents_plan_tasks_and_are_told_of_plans() {
     let task = shown(&env, made["task"].as_str().unwrap());
     let plan = ["priority", "due", "milestone", "links"].map(|key| task[key].clone());
     assert_eq!(json!(plan), json!(["low", "2026-02-20", "v1", ["x.md"]]));
-    for wrong in [json!({"due": "tomorrow"}), json!({"priority": "urgentest"})] {
+    for wrong in [json!({"due": "soon"}), json!({"priority": "urgentest"})] {
         let mut arguments = json!({"title": "x"});
         arguments.as_object_mut().unwrap().extend(wrong.as_object().unwrap().clone());
         let refused = client.refused("aof_task_create", arguments);
@@ -364,4 +364,29 @@ fn accents_are_one_however_they_are_written() {
     let _ = env.aof(&["edit", &first, "--untag", two]).success();
     let _ = env.aof(&["edit", &second, "--untag", one]).success();
     assert_eq!(env.aof(&["list", "--tag", one, "--json"]).success().json()["tasks"], json!([]));
+}
+
+#[test]
+fn due_dates_may_be_words_and_are_echoed_as_days() {
+    // It is a Monday, 2026-02-16.
+    let env = TestEnvironment::new();
+    env.write("list.json", r#"[{"title": "Listed", "due": "eow"}]"#);
+    assert_snapshot!(env.aof(&["add", "Typed", "--due", "fri", "-p", "high", "-t", "ui"]).code(0).stdout, @"
+    AOF-xxxxx: created, tasks/AOF-xxxxx.md
+      now at implement, ready for agent-7 or agent-8
+      due Fri, 2026-02-20
+    ");
+    let _ = env.aof(&["new", "--from", "list.json"]).code(0);
+    let rows = |more: &[&str]| {
+        env.aof(&[&["list", "--columns", "title,due"], more].concat()).code(0).stdout
+    };
+    assert_snapshot!(rows(&[]), @"
+    TITLE   DUE
+    Typed   2026-02-20
+    Listed  2026-02-22
+    ");
+    assert_snapshot!(rows(&["--due-before", "sat"]), @"
+    TITLE  DUE
+    Typed  2026-02-20
+    ");
 }
