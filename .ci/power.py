@@ -198,7 +198,8 @@ class Inbox(Act):
         left = [name for name in os.listdir(f"{project.folder}/.aof/inbox") if name != ".taken"]
         left += os.listdir(f"{project.folder}/.aof/inbox/.taken") + os.listdir(f"{project.folder}/.aof/refused")
         if left:
-            raise Fault(f"the inbox or what was refused has {left}")
+            why = [project.read(f".aof/refused/{name}") for name in left if name.endswith(".reason.json")]
+            raise Fault("\n".join([f"the inbox or what was refused has {left}", *why]))
 
 
 class New(Act):

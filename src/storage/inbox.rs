@@ -13,7 +13,7 @@
 use std::cmp::Reverse;
 use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::fs::{DirEntry, Metadata};
+use std::fs::{self, DirEntry, Metadata};
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -237,6 +237,23 @@ impl<'p> Inbox<'p> {
     pub(crate) fn sync_taken(&self) -> Result<(), StoreError> {
         self.folder(TAKEN)?.sync()?;
         self.folder(INBOX)?.sync()
+    }
+
+    /// Removes the names that taken files had in the inbox. A power cut between the two syncs keeps both names on btrfs, and a file with
+    /// two names would be refused.
+    pub(crate) fn remove_old_names(&self, taken: &[InboxFile]) -> Result<(), StoreError> {
+        let (inbox, folder) = (self.folder(INBOX)?, self.folder(TAKEN)?);
+        let inode = |folder: &Folder, name: &OsStr| {
+            let found = fs::symlink_metadata(folder.path().join(name)).ok()?;
+            (found.is_file() && found.nlink() > 1).then(|| found.ino())
+        };
+        for file in taken {
+            let found = inode(&folder, &file.file);
+            if found.is_some() && inode(&inbox, OsStr::new(&file.name)) == found {
+                inbox.remove(&file.name)?;
+            }
+        }
+        Ok(())
     }
 
     /// Reads a file without taking it; `None` if it is gone.

@@ -257,6 +257,7 @@ fn leftovers(
     }
     // A watcher that was killed may not have synced them.
     if !taken.is_empty() {
+        inbox.remove_old_names(&taken)?;
         inbox.sync_taken()?;
     }
     Ok(taken)

@@ -190,6 +190,25 @@ fn a_kill_before_or_after_a_file_is_taken_changes_nothing_of_it() {
     }
 }
 
+/// As btrfs leaves it if the power is cut between the syncs of the two folders.
+#[test]
+#[cfg(debug_assertions)]
+fn a_file_that_has_its_old_name_too_after_a_power_cut_counts_once_and_is_not_refused() {
+    let env = TestEnvironment::with_rules(PROJECT, ALL);
+    let id = env.new_task(&["Add login"]);
+    dropped(&env, &id, &AGENTS[..1]);
+    let mut watch = env.aof_command(&["watch", "--once"]);
+    watch.env("AOF_STOP_AT", "inbox.taken");
+    assert_eq!(env.run(watch).code, None);
+    let taken = env.files(".aof/inbox/.taken");
+    let old = env.path(".aof/inbox/agent-7.yaml");
+    fs::hard_link(env.path(&taken[0]), &old).unwrap();
+    dropped(&env, &id, &AGENTS[1..2]);
+    let _ = env.aof(&["watch", "--once"]).success();
+    assert!(!env.exists(".aof/refused/agent-7.yaml"));
+    counted_once(&env, &id, &AGENTS[..2]);
+}
+
 #[test]
 #[cfg(debug_assertions)]
 fn a_file_that_was_taken_before_a_kill_is_late_once_a_command_ended_its_visit() {
