@@ -15,7 +15,7 @@ use crate::files::allowed_signers;
 use crate::files::printable::inert;
 use crate::git::{GitError, HistoryOverride, Marks, Prompts, Repository};
 use crate::history::merge_driver::{drive, is_virtual_base};
-use crate::history::staged_check::{StagedFault, staged_faults};
+use crate::history::staged_check::{StagedFault, merge_again, staged_faults};
 use crate::history::sync::outcome::{CommitLine, SyncEnd, SyncResult};
 use crate::history::sync::sync_loop::{ForeignCommits, SyncOptions, SyncStart, sync};
 use crate::history::unmerged::merge_unmerged;
@@ -201,8 +201,8 @@ const BEFORE_ALL: &str = " (before `git commit -a`, run `aof watch --once`)";
 fn check_staged(session: &Session) -> ExitCode {
     let found = Repository::discover(&session.directory)
         .map_err(ProjectError::from)
-        .and_then(|repository| staged_faults(&repository));
-    let found = match found {
+        .and_then(|repository| Ok((staged_faults(&repository)?, repository)));
+    let (found, repository) = match found {
         // With `git --git-dir`, git's folder may be outside of any project.
         Err(ProjectError::Git(GitError::NoRepository { .. })) => return ExitCode::SUCCESS,
         Err(error) => {
@@ -238,10 +238,12 @@ fn check_staged(session: &Session) -> ExitCode {
             ),
         };
         let again = if *fault == StagedFault::Misread { "" } else { BEFORE_ALL };
-        let fix = format!(
-            "`git restore --staged {}` leaves that out; then commit again{again}{more}",
-            all_quoted(paths.iter().map(String::as_str))
-        );
+        let fix = merge_again(&repository, *fault, paths).unwrap_or_else(|| {
+            let named = all_quoted(paths.iter().map(String::as_str));
+            format!(
+                "`git restore --staged {named}` leaves that out; then commit again{again}{more}"
+            )
+        });
         session.output.say(format!(
             "{} this would {}\n{}",
             red("not committed:"),

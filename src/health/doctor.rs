@@ -158,6 +158,7 @@ const WHY: &str = "
     index_behind: the next `git commit` would take back what was committed since
     task_taken_out: the next `git commit` would delete it from git, and an adopted task must stay in the history
     task_staged: commands refuse to change a task whose staged version differs from its file, so that what you staged is not lost
+    merge_overtaken: the files are the branch's, and the next commit here would be wrong
     taken_back: work that was acknowledged is on no branch, and git will delete it in time
     temporary_files: they take room, and nothing will ever use them
     refused_waiting: somebody did work that did not count, and may not know it

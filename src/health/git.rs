@@ -10,6 +10,7 @@ use crate::domain::project::{FEW, some};
 use crate::git::{Distance, GitError, Storage, is_program_installed};
 use crate::history::git_race_repair::{IndexDifferences, catch_up, restore_steps};
 use crate::history::merge_driver::{HOOK_LINE, has_uncommitted_attributes, install, missing};
+use crate::history::staged_check::{StagedFault, merge_commands, overtaken_merge, staged_faults};
 use crate::history::sync::remote_state::RemoteStanding;
 use crate::project::error::{ProjectError, WorktreeDifference, merge_hint};
 use crate::project::issue::Issue;
@@ -201,7 +202,10 @@ pub(crate) fn check_index(context: &CheckContext<'_>) -> CheckResult {
         issues.push(Issue::new("task_taken_out", problem, fix));
     }
     let names: Vec<&str> = differences.staged.iter().map(|file| file.path.as_str()).collect();
-    if context.is_doctor() && !names.is_empty() {
+    let overtaken = if names.is_empty() { None } else { overtaken_merge_issue(context)? };
+    if let Some(issue) = overtaken {
+        issues.push(issue);
+    } else if context.is_doctor() && !names.is_empty() {
         let files = count(names.len(), "task file is", "task files are");
         let named = all_quoted(names.iter().copied());
         issues.push(
@@ -214,6 +218,20 @@ pub(crate) fn check_index(context: &CheckContext<'_>) -> CheckResult {
         );
     }
     Ok(issues)
+}
+
+/// Returns the issue of a merge that aof has overtaken.
+fn overtaken_merge_issue(context: &CheckContext<'_>) -> Result<Option<Issue>, ProjectError> {
+    let repository = &context.workspace.repository;
+    let mut faults = staged_faults(repository)?;
+    let Some(paths) = faults.remove(&StagedFault::AddsEntries) else { return Ok(None) };
+    let Some(branch) = overtaken_merge(repository, &paths)? else { return Ok(None) };
+    let names: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let problem = format!(
+        "git has written a merge of `{branch}` and not committed it, since a step was committed meanwhile: {}",
+        some(&names)
+    );
+    Ok(Some(Issue::new("merge_overtaken", problem, merge_commands(&branch))))
 }
 
 /// Reports steps that git commands dropped from the branch.

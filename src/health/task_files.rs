@@ -20,7 +20,7 @@ use crate::storage::task_files::{WalkEntry, walk_active, walk_archived};
 use crate::storage::{ProjectPath, atomic_write, journal, layout, task_files};
 use crate::system::terminal::{all_quoted, quoted};
 use crate::tasks::apply::change_all;
-use crate::tasks::headers::listing::{ListScope, Unreadable, is_misplaced, read_all};
+use crate::tasks::headers::listing::{ListScope, Listing, Unreadable, is_misplaced, read_all};
 use crate::tasks::plan::{Choice, relocation};
 
 /// The time that each batch waits for the lock.
@@ -320,22 +320,8 @@ pub(crate) fn check_missing_files(context: &CheckContext<'_>) -> CheckResult {
     else {
         return Ok(Vec::new());
     };
-    let mut issues = Vec::new();
-    let listed: HashSet<&str> = listing.tasks.iter().map(|(_, path)| path.as_str()).collect();
-    let mut gone: Vec<(TaskId, ProjectPath)> = committed
-        .keys()
-        .filter(|path| !listed.contains(path.as_str()))
-        .filter_map(|path| path.parse::<ProjectPath>().ok())
-        .filter(|path| !layout::is_archived(path) && is_gone(&path.below(workspace.paths.root())))
-        .filter_map(|path| Some((layout::task_id(path.name())?.ok()?, path)))
-        .collect();
-    if !gone.is_empty() {
-        // A moved task has a file at another path.
-        let known = task_files::known_ids(&workspace.paths);
-        let moved;
-        (moved, gone) = gone.into_iter().partition(|(id, _)| known.binary_search(id).is_ok());
-        issues.extend(half_moved(workspace, committed, &moved));
-    }
+    let (moved, mut gone) = moved_and_gone(workspace, committed, listing);
+    let mut issues = half_moved(workspace, committed, &moved);
     issues.extend(take_left_out(workspace, &mut gone));
     gone.sort();
     issues.extend(gone.iter().map(|(id, path)| {
@@ -344,11 +330,35 @@ pub(crate) fn check_missing_files(context: &CheckContext<'_>) -> CheckResult {
     Ok(issues)
 }
 
+/// A task, and its path in HEAD.
+type CommittedTask = (TaskId, ProjectPath);
+
+/// Returns the active tasks of HEAD whose files are gone from their paths: those with a file at another path, and those without.
+pub(crate) fn moved_and_gone(
+    workspace: &Workspace,
+    committed: &HashMap<String, ObjectId>,
+    listing: &Listing,
+) -> (Vec<CommittedTask>, Vec<CommittedTask>) {
+    let listed: HashSet<&str> = listing.tasks.iter().map(|(_, path)| path.as_str()).collect();
+    let gone: Vec<CommittedTask> = committed
+        .keys()
+        .filter(|path| !listed.contains(path.as_str()))
+        .filter_map(|path| path.parse::<ProjectPath>().ok())
+        .filter(|path| !layout::is_archived(path) && is_gone(&path.below(workspace.paths.root())))
+        .filter_map(|path| Some((layout::task_id(path.name())?.ok()?, path)))
+        .collect();
+    if gone.is_empty() {
+        return Default::default();
+    }
+    let known = task_files::known_ids(&workspace.paths);
+    gone.into_iter().partition(|(id, _)| known.binary_search(id).is_ok())
+}
+
 /// Returns the issues of moved tasks that HEAD has at both the new and the old path.
 fn half_moved(
     workspace: &Workspace,
     committed: &HashMap<String, ObjectId>,
-    moved: &[(TaskId, ProjectPath)],
+    moved: &[CommittedTask],
 ) -> Vec<Issue> {
     let names: HashSet<&str> = moved.iter().map(|(_, path)| path.name()).collect();
     let elsewhere = committed.keys().filter_map(|path| path.parse::<ProjectPath>().ok());
@@ -358,7 +368,7 @@ fn half_moved(
     let arrived: HashSet<String> = elsewhere.map(|path| path.name().to_owned()).collect();
     let mut left: Vec<_> = moved.iter().filter(|(_, path)| arrived.contains(path.name())).collect();
     left.sort();
-    let issue = |(id, path): &(TaskId, ProjectPath)| {
+    let issue = |(id, path): &CommittedTask| {
         Issue::new(
             "task_left_behind",
             format!("HEAD has {id} twice: `{path}`, which is gone here, as well"),

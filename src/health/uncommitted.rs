@@ -9,7 +9,9 @@ use crate::files::diagnostic::Diagnostic;
 use crate::files::task_file::TaskFile;
 use crate::files::task_file::misread::misread;
 use crate::git::ObjectId;
-use crate::health::task_files::{archived_beside, doubled_among, doubled_in_archive};
+use crate::health::task_files::{
+    archived_beside, doubled_among, doubled_in_archive, moved_and_gone,
+};
 use crate::history::unmerged::{UnmergedState, unmerged_tasks};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
@@ -20,7 +22,7 @@ use crate::storage::layout::{ARCHIVE, is_archived};
 use crate::storage::{ProjectPath, journal, layout, task_files};
 use crate::system::terminal::{all_quoted, quoted};
 use crate::tasks::headers::listing::{Listing, Unreadable};
-use crate::tasks::state::frozen::Frozen;
+use crate::tasks::state::frozen::{Committed, Frozen, thaw_hint};
 use crate::tasks::state::misread::{fixes, new_misread};
 use crate::tasks::state::task_state;
 use crate::tasks::state::task_state::{Pending, TaskState};
@@ -76,18 +78,33 @@ pub(crate) fn check_uncommitted(context: &CheckContext<'_>) -> CheckResult {
             new.push(id);
         }
     }
+    let mut changed = Vec::new();
     for (id, path) in changed_files(workspace, committed, listing) {
-        if is_doubled(id, path)? {
-            continue;
-        }
-        // Another check reports files that cannot be read.
-        let Ok(state) = TaskState::read(workspace, id) else { continue };
-        match (state.frozen(), &state.pending) {
-            (Some(frozen), _) => freeze(id, frozen),
-            (None, Pending::Versions(_)) => edited.push(id.clone()),
-            (None, _) => {}
+        if !is_doubled(id, path)? {
+            changed.push(id);
         }
     }
+    // A finished task in the archive is in no list of active tasks, though HEAD has it active.
+    let (moved, _) = moved_and_gone(workspace, committed, listing);
+    let is_writing = journal::is_pending(&workspace.paths);
+    changed.extend(moved.iter().filter(|_| !is_writing).map(|(id, _)| id));
+    let mut moved_edits = Vec::new();
+    for id in changed {
+        // Another check reports files that cannot be read.
+        let Ok(state) = TaskState::read(workspace, id) else { continue };
+        match (state.frozen(), &state.pending, &state.head_path) {
+            (Some(frozen), ..) => freeze(id, frozen),
+            (None, Pending::Versions(_), Some(before)) if is_archived(&state.snapshot.path) => {
+                let path = &state.snapshot.path;
+                let problem = format!("{id} was moved to `{path}`, and that is not committed");
+                let fix = thaw_hint(path, Committed::At(before));
+                moved_edits.push(Issue::new("not_committed", problem, fix));
+            }
+            (None, Pending::Versions(_), _) => edited.push(id.clone()),
+            (None, ..) => {}
+        }
+    }
+    issues.extend(moved_edits);
     issues.extend(doubled);
     let new = (new, "hand-made task stands at no gate yet", "hand-made tasks stand at no gate yet");
     let edited = (edited, "edit of a task is not committed", "edits of tasks are not committed");

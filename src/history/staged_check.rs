@@ -16,6 +16,7 @@ use crate::project::active_rules::default_rules;
 use crate::project::error::ProjectError;
 use crate::rules::replay::same_engine_fields;
 use crate::storage::layout::task_path;
+use crate::system::terminal::quoted;
 
 /// A task, with the folder of its project in the repository.
 type ProjectTask = (String, TaskId);
@@ -67,6 +68,48 @@ pub(crate) fn staged_faults(
         }
     }
     Ok(faults)
+}
+
+/// Returns the branch whose merge aof has overtaken: the index has its versions of these files, and HEAD lacks it. Git writes files and
+/// index first, and then fails to move HEAD's branch.
+pub(crate) fn overtaken_merge(
+    repository: &Repository,
+    paths: &[String],
+) -> Result<Option<String>, ProjectError> {
+    let Some(head) = repository.head_for_reading()?.commit else { return Ok(None) };
+    if repository.merge_in_progress()?.is_some() {
+        return Ok(None);
+    }
+    let mut staged = repository.staged_changes(head)?;
+    staged.retain(|file| paths.contains(&file.path));
+    for (name, commit) in repository.branches()? {
+        let mut is_staged = !repository.is_ancestor(commit, head)?;
+        for file in &staged {
+            is_staged = is_staged && repository.blob_anywhere(commit, &file.path)? == file.after;
+        }
+        if is_staged {
+            return Ok(Some(name));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the commands that undo an overtaken merge and repeat it; `None` if the fault has another cause.
+pub(crate) fn merge_again(
+    repository: &Repository,
+    fault: StagedFault,
+    paths: &[String],
+) -> Option<String> {
+    let found = (fault == StagedFault::AddsEntries).then(|| overtaken_merge(repository, paths))?;
+    found.ok().flatten().map(|branch| merge_commands(&branch))
+}
+
+/// Returns the commands that undo an overtaken merge and repeat it.
+pub(crate) fn merge_commands(branch: &str) -> String {
+    let branch = quoted(branch);
+    format!(
+        "`git read-tree -m -u {branch} HEAD` takes back what git wrote; then `git merge {branch}`"
+    )
 }
 
 struct StagedCommit<'r> {

@@ -6,6 +6,7 @@ mod configuration;
 mod damaged_repository;
 mod line_endings;
 mod maintenance;
+mod overtaken_merge;
 mod project_branch;
 mod project_branch_checkout;
 mod repository_states;

@@ -254,6 +254,21 @@ impl Repository {
         Ok(commits)
     }
 
+    /// Returns the branches, local ones and those of remotes, by their short names; broken ones are skipped.
+    pub fn branches(&self) -> Result<Vec<(String, CommitId)>, GitError> {
+        let doing = || "list the branches".to_owned();
+        let mut found = Vec::new();
+        for branch in self.git().branches(None).during(doing)? {
+            let (branch, _) = branch.during(doing)?;
+            let commit = branch.get().peel_to_commit().ok();
+            let name = branch.name().ok().flatten().map(str::to_owned);
+            found.extend(
+                name.zip(commit.map(|commit| CommitId::new(ObjectId::from_git(commit.id())))),
+            );
+        }
+        Ok(found)
+    }
+
     /// Returns the objects of all references with that prefix; broken references are skipped.
     pub(crate) fn references_below(&self, prefix: &str) -> Result<Vec<ObjectId>, GitError> {
         let doing = || "list the references".to_owned();
