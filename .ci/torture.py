@@ -2,7 +2,8 @@
 """Eight agents complete tasks beside `aof watch`, while a person's git is at work in the same clone, and git gc beside all.
 
 Judged without any code of aof: each completion that was acknowledged is in HEAD's tasks exactly once, or its commit was merged from a
-branch, and another completion of the same visit counts; no file of the person's is lost; git's objects are whole; and `aof verify` finds nothing.
+branch, and another completion of the same visit counts; no file of the person's is lost; git's objects are whole; and `aof verify` finds
+nothing but claims that a merge dropped.
 
     .ci/torture.py AOF [--minutes 10] [--seed 1] [--keep]
 """
@@ -244,9 +245,15 @@ def judge():
         elif counted[mark] != 1:
             faults.append(f"the completion {mark} of {ticket} counts {counted[mark]} times")
     faults += [f"the commit `{subject}` is lost" for subject in kept if subject not in log]
-    for checked in (aof("verify"), git("fsck", "--strict", "--no-dangling")):
-        if checked.returncode:
-            faults.append(f"{checked.args[:2]}: {checked.stdout}{checked.stderr}")
+    for found in json.loads(aof("verify", "--json").stdout)["findings"]:
+        # A merge that aof overtakes may drop a claim (docs/limits.md); a completion is an entry.
+        if found["rule"] == "lost_in_merge" and len({found[side].partition(", with ")[2] for side in ("expected", "found")}) == 1:
+            ends["claim dropped by a merge"] += 1
+        elif found["rule"] != "superseded":
+            faults.append(f"`aof verify` finds {found}")
+    checked = git("fsck", "--strict", "--no-dangling")
+    if checked.returncode:
+        faults.append(f"{checked.args[:2]}: {checked.stdout}{checked.stderr}")
     return faults, superseded
 
 

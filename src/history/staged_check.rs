@@ -135,7 +135,8 @@ impl StagedCommit<'_> {
         for content in files.iter().filter_map(|file| file.before) {
             committed.extend(self.read(content, &task.1)?);
         }
-        if self.is_of_left_branch(files)? {
+        let left = self.is_of_left_branch(files)?;
+        if left == Some(true) {
             return Ok(Some(StagedFault::AddsEntries));
         }
         let Some(ours) = committed.into_iter().max_by_key(|version| version.task.history.len())
@@ -146,7 +147,11 @@ impl StagedCommit<'_> {
                 return Ok(if_so(is_second, StagedFault::TakesBack));
             }
             for content in files.iter().filter_map(|file| file.after) {
-                if self.read(content, &task.1)?.is_some_and(|new| is_misread(&new, None)) {
+                let Some(new) = self.read(content, &task.1)? else { continue };
+                if left.is_some() && new.origin == Origin::Adopted {
+                    return Ok(Some(StagedFault::AddsEntries));
+                }
+                if is_misread(&new, None) {
                     return Ok(Some(StagedFault::Misread));
                 }
             }
@@ -172,23 +177,25 @@ impl StagedCommit<'_> {
             if is_taken_back {
                 return Ok(Some(StagedFault::TakesBack));
             }
-            if entries.len() > known.len() && !is_replay {
+            if !is_replay && !same_engine_fields(&staged.task, &ours.task) {
                 return Ok(Some(StagedFault::AddsEntries));
             }
         }
         Ok(None)
     }
 
-    /// Returns whether all files are as in a commit of the branch that HEAD has just left: aof made it while git created the present
-    /// branch.
-    fn is_of_left_branch(&self, files: &[ChangedFile]) -> Result<bool, ProjectError> {
-        let Some(left) = self.repository.overtaken_switch(self.head)? else { return Ok(false) };
+    /// Returns a value if all files are as in a commit of the branch that HEAD has just left: true if aof certainly made it while git
+    /// created the present branch.
+    fn is_of_left_branch(&self, files: &[ChangedFile]) -> Result<Option<bool>, ProjectError> {
+        let Some((left, is_certain)) = self.repository.overtaken_switch(self.head)? else {
+            return Ok(None);
+        };
         for file in files {
             if self.repository.blob_anywhere(left, &file.path)? != file.after {
-                return Ok(false);
+                return Ok(None);
             }
         }
-        Ok(true)
+        Ok(Some(is_certain))
     }
 
     /// Returns whether no merged or replayed commit has removed a task that the next commit lacks.

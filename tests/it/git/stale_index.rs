@@ -278,25 +278,47 @@ fn a_branch_that_is_created_while_a_completion_is_written_gets_it_whole() {
 
 #[test]
 fn a_step_that_came_while_git_created_a_branch_is_not_committed_there() {
+    for was_logged_first in [true, false] {
+        let (env, id) = scene();
+        let begun = env.head();
+        let _ = env.complete(&id, "agent-7").success();
+        let new = env.new_task(&["Write docs"]);
+        let from = if was_logged_first { &begun } else { &env.head() };
+        // Git had read HEAD before, and leaves the index and the worktree as they are.
+        env.git(&["update-ref", "refs/heads/side", &begun]);
+        env.write(".git/HEAD", "ref: refs/heads/side\n");
+        let (from, begun) = (from.trim(), begun.trim());
+        let line = format!(
+            "{from} {begun} Ada <ada@example.org> 0 +0000\tcheckout: moving from main to side\n"
+        );
+        env.write(".git/logs/HEAD", env.read(".git/logs/HEAD") + &line);
+        env.write("code.txt", "mine\n");
+        env.git(&["add", "code.txt"]);
+        let refused = commit(&env, &[]).code(1);
+        assert!(refused.stderr.contains("that aof did not make on this branch"), "{refused}");
+        env.git(&["restore", "--staged", &format!("tasks/{id}.md")]);
+        let refused = commit(&env, &[]).code(1);
+        assert!(refused.stderr.contains("that aof did not make on this branch"), "{refused}");
+        env.git(&["restore", "--staged", &format!("tasks/{new}.md")]);
+        let _ = commit(&env, &[]).success();
+        assert_eq!(env.git(&["show", "--format=", "--name-only"]), "code.txt\n");
+    }
+}
+
+#[test]
+fn a_claim_that_git_dropped_is_not_committed_by_a_person() {
     let (env, id) = scene();
     let begun = env.head();
-    let _ = env.complete(&id, "agent-7").success();
-    let new = env.new_task(&["Write docs"]);
-    // Git had read HEAD before, and leaves the index and the worktree as they are.
-    env.git(&["update-ref", "refs/heads/side", &begun]);
-    env.write(".git/HEAD", "ref: refs/heads/side\n");
-    let begun = begun.trim();
-    let line = format!(
-        "{begun} {begun} Ada <ada@example.org> 0 +0000\tcheckout: moving from main to side\n"
-    );
-    env.write(".git/logs/HEAD", env.read(".git/logs/HEAD") + &line);
+    let _ = env.aof(&["task", "claim", &id, "--agent", "agent-7"]).success();
+    env.git(&["update-ref", "-m", "reset: moving to HEAD", "refs/heads/main", &begun]);
     env.write("code.txt", "mine\n");
     env.git(&["add", "code.txt"]);
-    let refused = commit(&env, &[]).code(1);
+    let refused = commit(&env, &["--all"]).code(1);
     assert!(refused.stderr.contains("that aof did not make on this branch"), "{refused}");
-    env.git(&["restore", "--staged", &format!("tasks/{id}.md"), &format!("tasks/{new}.md")]);
-    let _ = commit(&env, &[]).success();
+    let _ = env.aof(&["watch", "--once"]).success();
+    let _ = commit(&env, &["--all"]).success();
     assert_eq!(env.git(&["show", "--format=", "--name-only"]), "code.txt\n");
+    let _ = verified(&env).success();
 }
 
 #[test]

@@ -192,9 +192,9 @@ impl Repository {
         Ok(tail.lines().rev().find(is_move).is_some_and(|last| !overtaken(last).is_empty()))
     }
 
-    /// Returns the commit that HEAD had if aof committed after git had read HEAD to create a new branch from it. In HEAD's reflog, each
-    /// move begins at the end of the one before.
-    pub fn overtaken_switch(&self, head: CommitId) -> Result<Option<CommitId>, GitError> {
+    /// Returns the commit that HEAD had if aof committed after git had read HEAD to create a new branch from it; and false if HEAD may
+    /// also have been switched to an existing branch. In HEAD's reflog, each move begins at the end of the one before.
+    pub fn overtaken_switch(&self, head: CommitId) -> Result<Option<(CommitId, bool)>, GitError> {
         let tail = reflog_end(&self.git_dir().join("logs/HEAD"), LAST_LINES)?;
         let ids = |line: &str| {
             let mut ids = line.split(' ').map(|id| id.parse::<CommitId>().ok());
@@ -203,7 +203,10 @@ impl Repository {
         let mut moves = tail.lines().rev().map_while(ids);
         let Some((from, to)) = moves.next() else { return Ok(None) };
         let had = if to == head { moves.next().map(|(_, to)| to) } else { Some(to) };
-        Ok(had.filter(|had| *had != head && (to != head || from == head)))
+        let is_certain = to != head || from == head;
+        let last = tail.lines().next_back().unwrap_or_default();
+        let may_be = is_certain || last.contains("\tcheckout: moving from ");
+        Ok(had.filter(|had| *had != head && may_be).map(|had| (had, is_certain)))
     }
 
     fn reflog_tail(&self, head: &Head) -> Result<String, GitError> {
