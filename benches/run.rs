@@ -102,7 +102,7 @@ fn project(root: &Path, size: usize) -> RunnerSetup {
 /// Starts what the agent is, and nothing besides.
 fn bare(root: &Path) -> Duration {
     let begun = Instant::now();
-    let running = Program::of(["true"], root).expect("a program").start().expect("it starts");
+    let running = Program::new(["true"], root).expect("a program").start().expect("it starts");
     let limits = ProcessLimits {
         time: Duration::from_secs(10),
         idle: None,

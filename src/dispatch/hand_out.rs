@@ -157,7 +157,7 @@ pub(crate) fn find_wants(
     passed_over: &HashSet<TaskId>,
 ) -> (Vec<Want>, usize) {
     let listing = read_all(workspace, in_force, ListScope::Recent);
-    let dependencies = Dependencies::of(workspace, in_force, &listing);
+    let dependencies = Dependencies::read(workspace, in_force, &listing);
     let headers = || listing.tasks.iter().map(|(header, _)| &**header);
     let considered = |id: &TaskId| !passed_over.contains(id);
     let depend = headers()

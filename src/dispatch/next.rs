@@ -136,7 +136,7 @@ fn search(
         return Ok(Next::Nothing { roles: Vec::new(), waiting: 0 });
     }
     ensure_room(limit, agent, &held)?;
-    let dependencies = Dependencies::of(workspace, in_force, &listing);
+    let dependencies = Dependencies::read(workspace, in_force, &listing);
     let mut free: Vec<UnclaimedWork> = headers()
         .filter(|header| is_ready(header, &dependencies))
         .flat_map(|header| {

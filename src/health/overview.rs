@@ -68,7 +68,7 @@ pub(crate) fn overview<'c>(context: &'c CheckContext<'_>) -> Result<Overview<'c>
     let project = context.project();
     let mut counts = BTreeMap::new();
     if let Some(CheckedProject { in_force, listing, .. }) = project {
-        let dependencies = Dependencies::of(context.workspace, in_force, listing);
+        let dependencies = Dependencies::read(context.workspace, in_force, listing);
         for (header, _) in &listing.tasks {
             let waits = !dependencies.awaited_by(header).is_empty();
             *counts.entry(if waits { WAITING } else { header.state() }).or_default() += 1;

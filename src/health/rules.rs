@@ -63,7 +63,7 @@ pub(crate) fn check_rules_in_force(context: &CheckContext<'_>) -> CheckResult {
 /// Reports programs of the rules that do not run, because this machine's user has not trusted them.
 pub(crate) fn check_programs(context: &CheckContext<'_>) -> CheckResult {
     let Some(project) = context.project() else { return Ok(Vec::new()) };
-    let state = match RulePrograms::of(context.workspace, &project.in_force.rules).state() {
+    let state = match RulePrograms::read(context.workspace, &project.in_force.rules).state() {
         Ok(state) => state,
         Err(error) => return Ok(vec![failing(&error)]),
     };
@@ -309,7 +309,7 @@ pub(crate) fn check_dependencies(context: &CheckContext<'_>) -> CheckResult {
             ),
         )
     };
-    let dependencies = Dependencies::of(context.workspace, in_force, listing);
+    let dependencies = Dependencies::read(context.workspace, in_force, listing);
     let missing = |header: &TaskSummary, missing: &TaskId| {
         Issue::new(
             "dependency_missing",

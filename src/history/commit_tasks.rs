@@ -57,7 +57,7 @@ pub(crate) fn doubled(
     repository: &Repository,
     commit: CommitId,
 ) -> Result<Vec<(TaskId, String)>, ProjectError> {
-    let tasks = CommitTasks::of(repository, commit)?.tasks.into_iter();
+    let tasks = CommitTasks::read(repository, commit)?.tasks.into_iter();
     let behind_first = tasks
         .flat_map(|(id, files)| files.into_iter().skip(1).map(move |(path, _)| (id.clone(), path)));
     Ok(behind_first.collect())
@@ -77,7 +77,7 @@ impl KnownFiles {
     ) -> Result<&[TaskFileVersion], ProjectError> {
         let known = match self.0.take().filter(|(known, _)| *known == commit) {
             Some(known) => known,
-            None => (commit, CommitTasks::of(repository, commit)?),
+            None => (commit, CommitTasks::read(repository, commit)?),
         };
         Ok(self.0.insert(known).1.files_of(id))
     }
@@ -91,12 +91,12 @@ pub(crate) fn doubled_by(
 ) -> Result<CommitId, ProjectError> {
     let mut at = until;
     loop {
-        let tasks = CommitTasks::of(repository, at)?;
+        let tasks = CommitTasks::read(repository, at)?;
         let paths: Vec<&str> = tasks.files_of(id).iter().map(|(path, _)| path.as_str()).collect();
         let Some(entry) = repository.log_of(at, &paths)?.next().transpose()? else { return Ok(at) };
         let mut before = None;
         for parent in entry.parents.iter().filter(|parent| repository.has_commit(**parent)) {
-            if CommitTasks::of(repository, *parent)?.is_doubled(id) {
+            if CommitTasks::read(repository, *parent)?.is_doubled(id) {
                 before = Some(*parent);
             }
         }
@@ -236,7 +236,7 @@ pub(crate) struct CommitTasks {
 pub(crate) type CommittedFile<'t> = Option<(&'t str, ObjectId)>;
 
 impl CommitTasks {
-    pub(crate) fn of(repository: &Repository, commit: CommitId) -> Result<Self, ProjectError> {
+    pub(crate) fn read(repository: &Repository, commit: CommitId) -> Result<Self, ProjectError> {
         let files = repository.list(commit, layout::TASKS)?.into_iter();
         let files: BTreeMap<String, ObjectId> = files.map(|file| (file.path, file.id)).collect();
         let mut tasks: BTreeMap<TaskId, Vec<TaskFileVersion>> = BTreeMap::new();
@@ -329,7 +329,7 @@ pub(crate) fn merge_versions(
 
 /// Returns whether any of the changed files is one of the rules.
 pub(crate) fn touches_rules(changed: &[ChangedFile]) -> bool {
-    changed.iter().any(|file| RuleFile::of(&file.path).is_some())
+    changed.iter().any(|file| RuleFile::from_name(&file.path).is_some())
 }
 
 /// The trailer by which a merge commit lists an entry that no longer counts.

@@ -226,7 +226,7 @@ impl JoinedCommits {
         if !bases.iter().all(|base| repository.has_commit(*base)) {
             return Ok(None);
         }
-        let read = |commit| Ok::<_, ProjectError>((commit, CommitTasks::of(repository, commit)?));
+        let read = |commit| Ok::<_, ProjectError>((commit, CommitTasks::read(repository, commit)?));
         let bases = bases.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
         if let [(_, base)] = &bases[..] {
             let known: BTreeSet<&ObjectId> = base.files.values().collect();

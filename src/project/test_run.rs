@@ -225,7 +225,7 @@ fn is_equal(one: &Value, other: &Value) -> bool {
 
 /// Runs a program; returns the expectations that it does not meet. Its whole process group ends with it.
 fn start(words: &[String], test: &AcceptanceTest, setup: &TestSetup<'_>) -> Vec<String> {
-    let Some(mut program) = Program::of(words, setup.directory) else {
+    let Some(mut program) = Program::new(words, setup.directory) else {
         return vec!["no program is named".to_owned()];
     };
     if let Some(url) = setup.base_url {

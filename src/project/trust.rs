@@ -91,7 +91,7 @@ struct TrustRecord {
 
 impl RulePrograms {
     /// Returns the programs that the rules name.
-    pub(crate) fn of(workspace: &Workspace, rules: &Rules) -> Self {
+    pub(crate) fn read(workspace: &Workspace, rules: &Rules) -> Self {
         let mut named = Vec::new();
         let org = &rules.org;
         for (id, launch) in

@@ -339,9 +339,9 @@ pub(crate) fn record_event(
 ) -> Result<(), ProjectError> {
     // A project without a name is called by its folder.
     occurrence.project = occurrence.project.or_else(|| workspace.paths.folder_name());
-    let id = EventId::of(mark);
+    let id = EventId::from_mark(mark);
     let line = event_line(event_value(&occurrence), line::EventOrigin::Nowhere(&id));
-    Ok(EventStream::of(&workspace.paths).leave(&id, &line)?)
+    Ok(EventStream::new(&workspace.paths).leave(&id, &line)?)
 }
 
 /// The number of times that a completion is signed again because the rules changed meanwhile.

@@ -189,7 +189,7 @@ words!(
 
 impl LostDependency {
     /// Returns the loss of a task in that state; `None` if the state is not a loss. The first line of `why` is its reason.
-    pub fn of(task: TaskId, status: Status, why: &str) -> Option<Self> {
+    pub fn new(task: TaskId, status: Status, why: &str) -> Option<Self> {
         let how = match status {
             Status::Failed => Loss::Failed,
             Status::Cancelled => Loss::Cancelled,
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn texts_of_losses_are_parsed_back_and_no_others() {
-        let lost = |status, why: &str| LostDependency::of("AOF-abc".parse().unwrap(), status, why);
+        let lost = |status, why: &str| LostDependency::new("AOF-abc".parse().unwrap(), status, why);
         for (status, why, text) in [
             (Status::Failed, "No: way \n more", "Depends on AOF-abc, which has failed: No: way"),
             (Status::Cancelled, " ", "Depends on AOF-abc, which was cancelled"),

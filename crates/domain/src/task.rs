@@ -268,7 +268,7 @@ pub struct OpenBranch {
 
 impl OpenBranch {
     /// Returns the branch as it opens.
-    pub fn of(id: GateId, role: RoleId) -> Self {
+    pub fn new(id: GateId, role: RoleId) -> Self {
         Self {
             id,
             role,

@@ -52,17 +52,17 @@ impl Diagnostic {
         span: Range<usize>,
         message: &str,
     ) -> Self {
-        Self::at(severity, code, file, &SourceLines::of(source), span, None, message)
+        Self::at(severity, code, file, &SourceLines::new(source), span, None, message)
     }
 
     /// Returns the diagnostic for a fault.
     pub fn from_fault(file: &str, source: &str, fault: &Fault) -> Self {
-        Self::of_fault(file, &SourceLines::of(source), fault)
+        Self::of_fault(file, &SourceLines::new(source), fault)
     }
 
     /// Returns the diagnostics for all faults.
     pub fn from_faults(file: &str, source: &str, faults: &[Fault]) -> Vec<Self> {
-        let lines = SourceLines::of(source);
+        let lines = SourceLines::new(source);
         faults.iter().map(|fault| Self::of_fault(file, &lines, fault)).collect()
     }
 
@@ -82,7 +82,7 @@ impl Diagnostic {
         message: &str,
     ) -> Self {
         let (line, column) = lines.line_column(span.start);
-        let excerpt = Excerpt::of(lines, &span, label);
+        let excerpt = Excerpt::new(lines, &span, label);
         Self {
             severity,
             code,

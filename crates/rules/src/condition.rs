@@ -58,7 +58,7 @@ impl Condition {
     pub(crate) fn reads(&self) -> Vec<(String, Option<String>)> {
         let allocator = Allocator::default();
         let Ok(root) = parse(&allocator, &self.source) else { return Vec::new() };
-        let mut checker = ConditionChecker::of(&[]);
+        let mut checker = ConditionChecker::new(&[]);
         checker.expression(&root);
         checker.reads
     }
@@ -79,7 +79,7 @@ pub(crate) fn check(source: &str, names: &[&str]) -> Result<(), Vec<ConditionFau
     check_size(source).map_err(|fault| vec![fault])?;
     let allocator = Allocator::default();
     let root = parse(&allocator, source).map_err(|fault| vec![fault])?;
-    let mut checker = ConditionChecker::of(names);
+    let mut checker = ConditionChecker::new(names);
     checker.expression(&root);
     checker.faults.sort_by_key(|fault| fault.range.start);
     if checker.faults.is_empty() { Ok(()) } else { Err(checker.faults) }
@@ -163,7 +163,7 @@ struct ConditionChecker<'n> {
 }
 
 impl<'n> ConditionChecker<'n> {
-    fn of(names: &'n [&'n str]) -> Self {
+    fn new(names: &'n [&'n str]) -> Self {
         let (parameters, faults, reads) = (Vec::new(), Vec::new(), Vec::new());
         Self { names, parameters, faults, reads, key: None }
     }

@@ -65,7 +65,7 @@ pub fn explain(rules: &Rules, before: Option<&Task>, after: &Task) -> StateChang
     let stamp = after.history.get(start.history.len()).and_then(|visit| visit.completion.as_ref());
     let found = candidates(&start, after).into_iter().find_map(|(act, now)| {
         let steps = states(rules, &start, &act, now, after, stamp)?;
-        Some(ReplayedAct::of(act, steps))
+        Some(ReplayedAct::new(act, steps))
     });
     found.map_or(StateChange::Foreign(ours), |found| StateChange::Act(Box::new(found)))
 }
@@ -101,7 +101,7 @@ pub(crate) fn opened_at(task: &Task) -> Timestamp {
 }
 
 impl ReplayedAct {
-    fn of(act: Act, steps: Vec<WorkflowStep>) -> Self {
+    fn new(act: Act, steps: Vec<WorkflowStep>) -> Self {
         let (states, events): (Vec<Task>, Vec<Vec<Event>>) =
             steps.into_iter().map(|step| (step.task, step.events)).unzip();
         Self { act, states, events: events.concat() }

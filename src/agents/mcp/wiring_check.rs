@@ -208,7 +208,7 @@ fn ask_server<const N: usize>(
     let this = env::current_exe().map_err(cannot)?;
     let here = env::current_dir().map_err(cannot)?;
     let words = iter::once(this.into_os_string()).chain(words.iter().cloned());
-    let mut program = Program::of(words, &here).ok_or("there is no program")?;
+    let mut program = Program::new(words, &here).ok_or("there is no program")?;
     program.input = input.as_bytes().to_vec();
     let (how, printed) = run_and_listen(program, TIMEOUT, TIMEOUT, &Secrets::default())?;
     let complaint = String::from_utf8_lossy(&printed.stderr.bytes);

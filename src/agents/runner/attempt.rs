@@ -69,7 +69,7 @@ type NoAnswer = (RunEnding, Option<String>);
 
 impl<'a> Attempt<'a> {
     /// Returns the first attempt at an open visit. Fails with the end of the visit if the agent cannot be started.
-    pub(crate) fn of(
+    pub(crate) fn new(
         project: &'a RunnerSetup,
         agent: &'a AgentId,
         open: &'a RunnableVisit,
@@ -247,7 +247,7 @@ impl<'a> Attempt<'a> {
         let transcript =
             Transcript::new(folder.create(RunFile::Transcript)?, secrets, Room::default());
         let workspace = self.project.open()?;
-        let programs = RulePrograms::of(&workspace, &self.open.in_force.rules);
+        let programs = RulePrograms::read(&workspace, &self.open.in_force.rules);
         if let Err(error) = programs.check_agent(self.agent) {
             let why = format!("{}; {}", error.problem(), error.fix().unwrap_or_default());
             return Ok(Err((RunEnding::Unavailable, Some(why))));
@@ -286,7 +286,7 @@ impl<'a> Attempt<'a> {
         let exit = match ended.map(|ended| ended.how) {
             Ok(How::Exited(status)) => {
                 end.status = Some(status);
-                Exit::of(status)
+                Exit::from_status(status)
             }
             Ok(How::Signalled(signal)) => Exit::Signal(signal),
             Ok(How::Stopped(no_answer)) => return Ok(Err(no_answer)),

@@ -64,7 +64,7 @@ pub fn checkups(
 ) -> Result<Vec<Checkup>, ProjectError> {
     let workspace = project.open()?;
     let in_force = workspace.rules()?;
-    let trust = RulePrograms::of(&workspace, &in_force.rules);
+    let trust = RulePrograms::read(&workspace, &in_force.rules);
     let org = &in_force.rules.org;
     let wanted =
         org.agents.iter().flatten().filter(|(id, _)| named.is_empty() || named.contains(id));
@@ -118,7 +118,7 @@ fn find_program(name: &str, project: &Path) -> Result<PathBuf, String> {
 }
 
 fn version(project: &RunnerSetup, program: &Path) -> Option<String> {
-    let program = Program::of([program.as_os_str(), "--version".as_ref()], &project.root)?;
+    let program = Program::new([program.as_os_str(), "--version".as_ref()], &project.root)?;
     let (_, printed) =
         run_and_listen(program, VERSION_TIMEOUT, VERSION_TIMEOUT, &Secrets::new([])).ok()?;
     last_line(&plain(&printed.stdout.bytes)).filter(|line| line.len() < 100)
@@ -139,7 +139,7 @@ fn answer(project: &RunnerSetup, agent: &AgentId, launch: &Launch) -> Result<Str
     let idle = Duration::from_secs(bounds.idle.seconds());
     let (how, printed) = run_and_listen(program, time, idle, &secrets(launch, agent)?)?;
     let exit = match how {
-        How::Exited(status) => Exit::of(status),
+        How::Exited(status) => Exit::from_status(status),
         How::Signalled(signal) => Exit::Signal(signal),
         How::TimedOut | How::Idle | How::Stopped(()) => {
             return Err(format!("it did not answer within {} s", time.as_secs()));

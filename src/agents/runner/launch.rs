@@ -58,7 +58,7 @@ impl LaunchCommand {
 
     /// Returns the program in that directory; `None` if the command is empty.
     pub(crate) fn program(self, directory: &Path) -> Option<Program> {
-        let mut program = Program::of(self.words, directory)?;
+        let mut program = Program::new(self.words, directory)?;
         program.environment =
             self.environment.into_iter().map(|(name, value)| (name, value.into())).collect();
         program.input = self.stdin.into_bytes();

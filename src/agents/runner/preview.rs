@@ -48,7 +48,7 @@ pub fn preview(
         };
         let (ticket, agent) = (&assignment.ticket, &assignment.agent);
         if let VisitState::Open(open) = visit_state(&project.open()?, ticket, agent, usize::MAX)? {
-            let attempt = Attempt::of(project, agent, &open, preview_id());
+            let attempt = Attempt::new(project, agent, &open, preview_id());
             previews.extend(attempt.ok().map(|attempt| preview_attempt(&attempt)));
         }
         // An agent takes one task after the other, and its second task depends on the result of the first.

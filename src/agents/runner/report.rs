@@ -27,7 +27,7 @@ impl Exit {
     /// The status of success.
     pub(crate) const SUCCESS: Self = Self::Status(0);
 
-    pub(crate) fn of(status: i32) -> Self {
+    pub(crate) fn from_status(status: i32) -> Self {
         Self::Status(u8::try_from(status).unwrap_or(u8::MAX))
     }
 }
@@ -163,8 +163,9 @@ impl Report {
 pub(crate) fn printed_limit(output: &RunOutput<'_>) -> Option<UsageLimit> {
     let find = |text: &str, most: usize| {
         let lines: Vec<&str> = last_lines(text, most, 4096).lines().collect();
-        let limit =
-            |at: usize| Some(UsageLimit::of(None, None, lines[at])?.told(&lines[at..].join(" ")));
+        let limit = |at: usize| {
+            Some(UsageLimit::detect(None, None, lines[at])?.told(&lines[at..].join(" ")))
+        };
         (0..lines.len()).rev().find_map(limit)
     };
     let on_stdout = || find(&plain(output.stdout), 2).filter(|_| objects(output.stdout).is_empty());
@@ -271,7 +272,7 @@ impl Trouble {
             ("", Some(name)) => name,
             (message, _) => message,
         };
-        let limit = UsageLimit::of(status, name, message).filter(|_| kind == Failed);
+        let limit = UsageLimit::detect(status, name, message).filter(|_| kind == Failed);
         Self { limit, ..Self::new(kind, &format!("`{tool}` reports an error: {what}")) }
     }
 }

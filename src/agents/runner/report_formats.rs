@@ -345,7 +345,7 @@ fn opencode_trouble(event: &Value) -> Trouble {
     let wait = &data["responseHeaders"]["retry-after"];
     if status == Some(429) && !wait.is_null() {
         let wait = format!("retry-after: {wait}");
-        let limit = UsageLimit::of(status, None, &format!("{message}; {wait}"));
+        let limit = UsageLimit::detect(status, None, &format!("{message}; {wait}"));
         trouble.limit = limit.map(|limit| limit.told(&wait));
     }
     trouble

@@ -33,7 +33,7 @@ const REACHED: &str = "hit|reached|exceed|exhaust|out of| reset|again|retry|429|
 
 impl UsageLimit {
     /// Returns an error with this status, name and message as a limit, if it is one. An overload is not a limit.
-    pub(crate) fn of(status: Option<u64>, name: Option<&str>, message: &str) -> Option<Self> {
+    pub(crate) fn detect(status: Option<u64>, name: Option<&str>, message: &str) -> Option<Self> {
         let message = &message[..message.floor_char_boundary(4096)];
         let lower = message.to_ascii_lowercase();
         let has = |words: &str| words.split('|').any(|word| lower.contains(word));
@@ -304,7 +304,7 @@ mod tests {
             (None, None, "`claude` stopped at its limit of turns", false),
             (None, None, "segmentation fault", false),
         ] {
-            let found = UsageLimit::of(status, name, message);
+            let found = UsageLimit::detect(status, name, message);
             assert_eq!(found.is_some(), is_limit, "{status:?} {name:?} {message}");
         }
     }

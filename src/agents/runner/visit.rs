@@ -126,7 +126,7 @@ impl<'a> VisitRun<'a> {
     ) -> Result<Self, VisitStop> {
         let workspace = project.open()?;
         let holder = Holder::this_process(project.command.clone(), workspace.now());
-        let runs = match Runs::of(&workspace.paths).open(&assignment.ticket, &holder)? {
+        let runs = match Runs::new(&workspace.paths).open(&assignment.ticket, &holder)? {
             RunRight::Ours(runs) => runs,
             RunRight::Taken(holder) => {
                 let who = holder.map_or("another runner".to_owned(), |holder| holder.to_string());
@@ -165,7 +165,7 @@ impl<'a> VisitRun<'a> {
                     done => *claimed |= !done?.settled,
                 },
             }
-            let mut attempt = Attempt::of(self.project, agent, &open, self.fresh_id()?)?;
+            let mut attempt = Attempt::new(self.project, agent, &open, self.fresh_id()?)?;
             let failed = u32::try_from(self.failures()?.len()).unwrap_or(u32::MAX);
             if failed >= attempt.bounds.attempts {
                 return self.give_up(&attempt);
@@ -521,12 +521,12 @@ impl<'a> VisitRun<'a> {
         let prompt = folder.read(RunFile::Prompt, OUTPUT_LIMIT)?.unwrap_or_default();
         let VisitState::Open(open) = self.state()? else { return Ok(None) };
         let agent = &self.assignment.agent;
-        let attempt = Attempt::of(self.project, agent, &open, self.fresh_id()?);
+        let attempt = Attempt::new(self.project, agent, &open, self.fresh_id()?);
         let Ok(attempt) = attempt else { return Ok(None) };
         // Unknown secrets cannot be masked.
         let Ok(secrets) = secrets(attempt.launch, agent) else { return Ok(None) };
         let status = record.end.as_ref().and_then(|end| end.status);
-        let exit = status.map_or(Exit::Unseen, Exit::of);
+        let exit = status.map_or(Exit::Unseen, Exit::from_status);
         let output = RunOutput { stdout: b"", stderr: b"", exit };
         let asked = attempt.question(&String::from_utf8_lossy(&prompt));
         let answer = verdict(&asked, &Report::default(), &output, Some(&secrets.masked(&file)));

@@ -44,7 +44,7 @@ pub fn work(
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
         let finder = WorkFinder::new(project, target)?;
-        let runs = Runs::of(&finder.workspace.paths);
+        let runs = Runs::new(&finder.workspace.paths);
         for outlived in runs.end_outlived((project.clock)())? {
             let text = format!("{}; it was ended", outlived.sentence());
             audience.hear(&RunEvent::remark(&outlived.record.ticket, text));

@@ -182,7 +182,7 @@ pub(crate) struct BoardSource<'a> {
 
 impl BoardView {
     /// Returns the board of a project.
-    pub(crate) fn of(source: &BoardSource<'_>) -> Self {
+    pub(crate) fn new(source: &BoardSource<'_>) -> Self {
         let BoardSource { rules, listing, waiting, you, now } = source;
         let waits: HashSet<&TaskId> = waiting.iter().map(|wait| &wait.ticket.task).collect();
         let children = children_of(listing);

@@ -147,7 +147,7 @@ fn flows(tasks: &[&TaskSummary], rules: &Rules, days: &Days) -> Vec<WorkflowFlow
         let place = known.iter().position(|flow| flow.name == *name).unwrap_or(known.len());
         let gates = known.get(place).map_or(&[][..], |flow| &flow.gates);
         let flow =
-            flows.entry((place, name)).or_insert_with(|| WorkflowFlow::of(name, gates, days));
+            flows.entry((place, name)).or_insert_with(|| WorkflowFlow::new(name, gates, days));
         flow.add(&moves(task, rules), days);
     }
     let is_used = |band: &FlowBand| band.counts.iter().any(|count| *count > 0);
@@ -161,7 +161,7 @@ fn flows(tasks: &[&TaskSummary], rules: &Rules, days: &Days) -> Vec<WorkflowFlow
 
 impl WorkflowFlow {
     /// Returns the places of a workflow with these gates, without tasks.
-    fn of(workflow: &WorkflowName, gates: &[Gate], days: &Days) -> Self {
+    fn new(workflow: &WorkflowName, gates: &[Gate], days: &Days) -> Self {
         let gates = gates.iter().map(|gate| Place::Gate(gate.id.clone()));
         let places =
             [Place::New].into_iter().chain(gates).chain([Place::Stranded, Place::Finished]);

@@ -120,7 +120,7 @@ impl LiveBoard {
     /// Returns the board of the files as they were last read.
     pub(crate) fn board(&mut self) -> Arc<BoardView> {
         let Self { workspace, named, in_force, listing, decisions } = self;
-        let dependencies = Dependencies::of(workspace, in_force, listing);
+        let dependencies = Dependencies::read(workspace, in_force, listing);
         for (task, _) in &mut listing.tasks {
             task.follow(&in_force.rules);
             task.waiting_for = dependencies.awaited_by(task);
@@ -149,6 +149,6 @@ impl LiveBoard {
         };
         let paused = Pauses::lasting(&workspace.paths, source.now);
         let paused = paused.iter().map(|pause| pause.sentence(source.now)).collect();
-        Arc::new(BoardView { paused, ..BoardView::of(&source) })
+        Arc::new(BoardView { paused, ..BoardView::new(&source) })
     }
 }

@@ -83,7 +83,7 @@ fn board() -> BoardView {
         listing.tasks.push((task, format!("tasks/{id}.md").parse().unwrap()));
     }
     let you: AgentId = "human-ada".parse().unwrap();
-    BoardView::of(&BoardSource {
+    BoardView::new(&BoardSource {
         rules: &rules,
         listing: &listing,
         waiting: &[],

@@ -20,7 +20,7 @@ pub(super) struct TextEdit {
 }
 
 impl TextEdit {
-    pub(super) fn of(text: &str) -> Self {
+    pub(super) fn new(text: &str) -> Self {
         Self { text: text.to_owned(), cursor: text.len() }
     }
 
@@ -140,7 +140,7 @@ impl TuiForm {
     }
 
     pub(super) fn add_field(&mut self, kind: FieldKind, label: String, text: &str) {
-        self.fields.push(FormField { kind, label, edit: TextEdit::of(text) });
+        self.fields.push(FormField { kind, label, edit: TextEdit::new(text) });
     }
 
     fn is_blank(&self, at: usize) -> bool {

@@ -180,7 +180,7 @@ impl TuiState {
                 self.overlay = Some(Overlay::Text { title, lines: help(), scroll: 0 });
             }
             KeyCommand::Filter => {
-                self.filter_line = Some(TextEdit::of(&self.project().filter_text));
+                self.filter_line = Some(TextEdit::new(&self.project().filter_text));
             }
             KeyCommand::Waiting => self.overlay = Some(Overlay::Waiting { at: 0 }),
             KeyCommand::NextLane | KeyCommand::PreviousLane => {

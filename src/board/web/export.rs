@@ -75,12 +75,12 @@ pub(crate) fn export_site(
 
 /// Returns the board without a reader.
 fn board_of(workspace: &Workspace, in_force: &InForce, mut listing: Listing) -> BoardView {
-    let dependencies = Dependencies::of(workspace, in_force, &listing);
+    let dependencies = Dependencies::read(workspace, in_force, &listing);
     for (task, _) in &mut listing.tasks {
         task.follow(&in_force.rules);
         task.waiting_for = dependencies.awaited_by(task);
     }
-    BoardView::of(&BoardSource {
+    BoardView::new(&BoardSource {
         rules: &in_force.rules,
         listing: &listing,
         waiting: &[],

@@ -76,7 +76,7 @@ fn list(session: &Session) -> CliResult<()> {
         if records.is_empty() {
             return "no agent has a token; `aof mcp token AGENT` creates one\n".to_owned();
         }
-        let table = Table::of(&records)
+        let table = Table::new(&records)
             .left("AGENT", |(agent, _)| Cell::styled(CYAN, agent))
             .left("CREATED", |(_, record)| Cell::from(local_time(record.created)));
         table.render(width())

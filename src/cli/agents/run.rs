@@ -405,7 +405,7 @@ pub(crate) fn run_trust(session: &Session, args: &TrustArgs) -> CliResult {
             let (view, _) = task_view::show(&workspace, &lookup::task(&workspace, id)?)?;
             test_programs(&workspace, &in_force, &view.path, &view.file)?
         }
-        None => RulePrograms::of(&workspace, &in_force.rules),
+        None => RulePrograms::read(&workspace, &in_force.rules),
     };
     let state = programs.state()?;
     let is_dry = args.dry_run_option.mode() == DryRun::Yes;
@@ -457,7 +457,7 @@ pub(crate) fn require_trust(
     agents: Option<&[AgentId]>,
     no_ask: bool,
 ) -> CliResult<()> {
-    let programs = RulePrograms::of(workspace, &in_force.rules);
+    let programs = RulePrograms::read(workspace, &in_force.rules);
     let state = programs.state()?;
     let is_wanted = |program: &&&RuleProgram| {
         let of = |agent: &AgentId| program.place == format!("agent `{agent}`");

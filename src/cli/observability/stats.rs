@@ -306,7 +306,7 @@ fn gates(stats: &Stats, most: Option<usize>) -> String {
             rate => Cell::styled(style, bar(rate, BAR_WIDTH)),
         }
     };
-    let table = Table::of(&rows)
+    let table = Table::new(&rows)
         .left("WORKFLOW", |gate| Cell::from(if several { gate.workflow.as_str() } else { "" }))
         .left("GATE", |gate| {
             if gate.in_force {
@@ -346,7 +346,7 @@ fn gates(stats: &Stats, most: Option<usize>) -> String {
 /// Returns the agents, those with the most visits first.
 fn agents(stats: &Stats, most: usize) -> String {
     let slowest = stats.agents.iter().filter_map(|agent| agent.pace).fold(0.0, f64::max);
-    let table = Table::of(&stats.agents[..most.min(stats.agents.len())])
+    let table = Table::new(&stats.agents[..most.min(stats.agents.len())])
         .left("AGENT", |agent| Cell::styled(CYAN, &agent.agent))
         .right("VISITS", |agent| agent.rejects.whole.into())
         .right("P50", |agent| percentile_cell(agent.spread, |spread| spread.p50))
@@ -367,7 +367,7 @@ fn agents(stats: &Stats, most: usize) -> String {
 /// Returns the tags, those of most tasks first.
 fn tags(stats: &Stats) -> String {
     const { assert!(MANY_PASSES == 3, "the title of a column says so") };
-    let table = Table::of(&stats.tags)
+    let table = Table::new(&stats.tags)
         .long("TAG", |tag| match &tag.tag {
             None => Cell::styled(DIM, "(no tag)"),
             Some(name) => Cell::styled(CYAN, name),
@@ -388,7 +388,7 @@ fn tags(stats: &Stats) -> String {
 fn weeks(stats: &Stats) -> String {
     let most = stats.weeks.iter().map(|week| week.completed).max().unwrap_or(0);
     let day = |seconds| Cell::from(time(seconds).to_zoned(TimeZone::system()).date());
-    let table = Table::of(&stats.weeks)
+    let table = Table::new(&stats.weeks)
         .left("FROM", |week| day(week.from))
         .left("TO", |week| day(week.until))
         .right("CREATED", |week| week.created.into())

@@ -200,7 +200,7 @@ fn drawn(report: &GateReport) -> String {
     let several = report.rows.iter().any(|row| row.workflow != report.rows[0].workflow);
     let time = |seconds: Option<u64>| Cell::from(seconds.map_or("-".to_owned(), length));
     let late = |count| if count > 0 { Cell::styled(YELLOW, count) } else { Cell::from("") };
-    let table = Table::of(&report.rows)
+    let table = Table::new(&report.rows)
         .left("WORKFLOW", |row| if several { Cell::from(&row.workflow) } else { Cell::from("") })
         .left("GATE", |row| Cell::styled(CYAN, &row.gate))
         .left("ROLE", |row| Cell::styled(DIM, row.role.as_deref().unwrap_or_default()))
@@ -390,7 +390,7 @@ fn roles(rules: &Rules, load: &Workload) -> String {
         0 => Cell::from(""),
         count => Cell::from(count),
     };
-    let table = Table::of(&rules.org.roles)
+    let table = Table::new(&rules.org.roles)
         .left("ROLE", |(id, _)| Cell::styled(CYAN, id))
         .long("AGENTS", |(_, role)| match agents(role).next() {
             _ if role.require_human => Cell::styled(DIM, "people only"),

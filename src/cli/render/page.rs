@@ -19,7 +19,7 @@ pub(crate) struct TaskPage(String);
 
 impl TaskPage {
     /// Begins a page with a task's id and title.
-    pub(crate) fn of(task: &Task) -> Self {
+    pub(crate) fn new(task: &Task) -> Self {
         Self(format!("{}  {}\n", cyan(&task.id), bold(one_line(&task.title))))
     }
 

@@ -58,7 +58,7 @@ impl<T: std::fmt::Display> From<T> for Cell {
 }
 
 impl<'a, R> Table<'a, R> {
-    pub(crate) fn of(rows: &'a [R]) -> Self {
+    pub(crate) fn new(rows: &'a [R]) -> Self {
         Self { rows, columns: Vec::new(), headings: Vec::new() }
     }
 
@@ -250,7 +250,7 @@ mod tests {
     const ROWS: [Row; 2] = [["a", "short", "5m"], ["bcd", "日本語 and some more words", "12h"]];
 
     fn drawn(rows: &[Row], width: usize) -> String {
-        let table = Table::of(rows)
+        let table = Table::new(rows)
             .left("ID", |row| Cell::styled(RED, row[0]))
             .long("TITLE", |row| row[1].into())
             .left("NOTE", |_| "".into())

@@ -131,7 +131,7 @@ fn who_option(
 
 /// Returns the brief as text. `who` is added to its commands.
 fn page(file: &TaskFile, context: &GateContext, who: &str) -> String {
-    let mut page = TaskPage::of(&file.task);
+    let mut page = TaskPage::new(&file.task);
     page.line(format!("  gate {}, ticket {}", context.gate, context.ticket));
     if let Some(author) = created_by(file) {
         page.line(format!("  {author}"));

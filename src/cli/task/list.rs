@@ -219,7 +219,7 @@ fn drawn(
         (None, Some(me)) => mine_and_free(&all, me),
         (None, None) => (all, Vec::new()),
     };
-    let mut table = Table::of(&rows).grouped(headings);
+    let mut table = Table::new(&rows).grouped(headings);
     let has_own_columns = !args.columns.is_empty();
     let columns = if has_own_columns { &args.columns[..] } else { ListColumn::USUAL };
     for column in columns.iter().copied() {

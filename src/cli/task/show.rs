@@ -84,7 +84,7 @@ fn page(
     now: Timestamp,
 ) -> String {
     let task = &view.file.task;
-    let mut page = TaskPage::of(task);
+    let mut page = TaskPage::new(task);
     let mut facts = facts(rules, view, file, now);
     let named = named.iter().filter_map(|visit| {
         let (station, outcome) = (visit.station(), &visit.outcome);

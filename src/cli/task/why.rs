@@ -38,7 +38,7 @@ pub(crate) fn run(session: &Session, args: &WhyArgs) -> CliResult {
 
 fn page(rules: &Rules, explanation: &TaskExplanation, now: Timestamp) -> String {
     let task = &explanation.file.task;
-    let mut page = TaskPage::of(task);
+    let mut page = TaskPage::new(task);
     let mut facts = vec![match explanation.file.origin {
         Origin::HandMade => ("status", NEW.to_owned()),
         Origin::Adopted => ("status", status(task, &explanation.waiting_for)),

@@ -80,7 +80,7 @@ fn list(session: &Session, who: &ActingAgent) -> CliResult {
     let gates = |workflow: &Workflow| {
         workflow.gates.iter().map(|gate| gate.id.as_str()).collect::<Vec<_>>().join(" -> ")
     };
-    let table = Table::of(&workflows)
+    let table = Table::new(&workflows)
         .left("NAME", |workflow| Cell::styled(CYAN, &workflow.name))
         .left("DEFAULT", |workflow| if is_default(workflow) { "yes" } else { "" }.into())
         .left("VERSION", |workflow| {
@@ -134,7 +134,7 @@ fn rules_file(session: &Session, workspace: &Workspace, file: &Path) -> CliResul
     let path = session.directory.join(file).canonicalize();
     let path = path.map_err(|cause| CliError::input(&shown, &cause))?;
     let name = path.strip_prefix(workspace.paths.root()).ok().and_then(Path::to_str);
-    let name = name.filter(|name| RuleFile::of(name).is_some()).map(str::to_owned);
+    let name = name.filter(|name| RuleFile::from_name(name).is_some()).map(str::to_owned);
     name.ok_or_else(|| {
         let problem = format!("`{shown}` is no file that rules are read from");
         let fix = "rules are in project.yaml, org.yaml and workflows/*.yaml";

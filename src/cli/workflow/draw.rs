@@ -22,7 +22,7 @@ pub(crate) fn draw(rules: &Rules, workflow: &Workflow, rows: &[GateRow]) -> Stri
         text.push_str(&format!("  {}", one_line(description)));
     }
     text.push_str("\n\n");
-    let rail = Rail::of(workflow);
+    let rail = Rail::new(workflow);
     let widest = workflow.gates.iter().map(|gate| gate.id.as_str().width()).max().unwrap_or(0);
     for (index, gate) in workflow.gates.iter().enumerate() {
         let space = " ".repeat(widest - gate.id.as_str().width());
@@ -260,7 +260,7 @@ impl Lane {
 }
 
 impl Rail {
-    fn of(workflow: &Workflow) -> Self {
+    fn new(workflow: &Workflow) -> Self {
         let mut lanes: Vec<Lane> = Vec::new();
         for edge in edges(workflow) {
             let (

@@ -109,7 +109,7 @@ fn merge_project(
 ) -> Result<MergedTasks, ProjectError> {
     let repository = &workspace.repository;
     let [base, remote, local] =
-        [sides.base, sides.remote, sides.local].map(|commit| CommitTasks::of(repository, commit));
+        [sides.base, sides.remote, sides.local].map(|commit| CommitTasks::read(repository, commit));
     let (base, remote, local) = (base?, remote?, local?);
     let rules = match rules_at(workspace, sides.remote)? {
         Some(rules) => rules,

@@ -40,7 +40,7 @@ fn run_within(
     time: Duration,
 ) -> Result<(), Failure> {
     let unreachable = |why: String| Failure::Unreachable { why, again_in: None };
-    let Some(program) = Program::of(words, root) else {
+    let Some(program) = Program::new(words, root) else {
         return Err(unreachable("no program is named".to_owned()));
     };
     let field = |name: &str| message.value[name].as_str().unwrap_or_default();

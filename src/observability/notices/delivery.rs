@@ -73,13 +73,13 @@ pub(crate) struct Round {
 
 /// Returns the channels with messages. Programs and addresses come only from the rules in force: files in the outbox cannot name any.
 pub(crate) fn receivers(workspace: &Workspace) -> Result<Vec<Receiver>, ProjectError> {
-    let waiting = Outbox::of(&workspace.paths).channels()?;
+    let waiting = Outbox::new(&workspace.paths).channels()?;
     if waiting.is_empty() {
         return Ok(Vec::new());
     }
     workspace.check_own_folder()?;
     let rules = in_force(workspace, &workspace.repository.head_for_reading()?)?.rules;
-    let programs = RulePrograms::of(workspace, &rules);
+    let programs = RulePrograms::read(workspace, &rules);
     let receiver = |key: ChannelKey| Receiver {
         channel: Arc::new(Mutex::new(
             rules.channels().find(|channel| channel.key() == key).cloned(),
@@ -110,7 +110,7 @@ pub(crate) fn deliver_notices(
         started.into_iter().map(std::thread::ScopedJoinHandle::join).collect::<Vec<_>>()
     });
     let rules = in_force(workspace, &workspace.repository.head_for_reading()?)?.rules;
-    report_dropped(workspace, &Outbox::of(&workspace.paths), &rules)?;
+    report_dropped(workspace, &Outbox::new(&workspace.paths), &rules)?;
     Ok(rounds.into_iter().flatten().collect::<Result<_, StoreError>>()?)
 }
 
@@ -122,7 +122,7 @@ pub(crate) fn deliver_channel(
     until: Instant,
     stop: &AtomicBool,
 ) -> Result<Round, StoreError> {
-    let outbox = Outbox::of(&receiver.paths);
+    let outbox = Outbox::new(&receiver.paths);
     let Some(_right) = outbox.delivering(&receiver.key)? else { return Ok(Round::default()) };
     let now = (receiver.clock)();
     let rest = outbox.rest(&receiver.key)?;
@@ -326,7 +326,7 @@ pub(crate) enum OutgoingState {
 
 /// Returns the waiting messages, channel by channel, the oldest first, then the dropped ones.
 pub(crate) fn outgoing(workspace: &Workspace) -> Result<Vec<OutgoingMessage>, ProjectError> {
-    let outbox = Outbox::of(&workspace.paths);
+    let outbox = Outbox::new(&workspace.paths);
     let now = workspace.now();
     let mut messages = Vec::new();
     for key in outbox.channels()? {

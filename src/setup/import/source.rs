@@ -81,7 +81,7 @@ pub(crate) fn read<'s>(name: &str, text: &'s str) -> Result<ForeignFile<'s>, Vec
         };
         return Err(vec![Fault::new("no_workflow", root.span.clone(), message)]);
     }
-    Ok(ForeignFile { root, is_toml, lines: SourceLines::of(text) })
+    Ok(ForeignFile { root, is_toml, lines: SourceLines::new(text) })
 }
 
 /// Reads a text that is not YAML as JSON, if it begins like JSON: some JSON is not YAML.

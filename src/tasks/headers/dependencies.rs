@@ -28,7 +28,7 @@ pub(crate) struct Dependencies {
 
 impl Dependencies {
     /// Examines the dependencies of the listing's unfinished tasks. Reads the archive only if some are not active.
-    pub(crate) fn of(workspace: &Workspace, in_force: &InForce, listing: &Listing) -> Self {
+    pub(crate) fn read(workspace: &Workspace, in_force: &InForce, listing: &Listing) -> Self {
         let waiting = children::waiting(workspace, in_force, listing);
         let mut all = Self { waiting, ..Self::default() };
         let wanted = listing.tasks.iter().filter(|(task, _)| !task.is_finished());
@@ -73,7 +73,7 @@ impl Dependencies {
 
     /// Examines the listing, and sets in each of its tasks the tasks that it waits for.
     pub(crate) fn note(workspace: &Workspace, in_force: &InForce, listing: &mut Listing) -> Self {
-        let dependencies = Self::of(workspace, in_force, listing);
+        let dependencies = Self::read(workspace, in_force, listing);
         if !dependencies.are_all_met() {
             for (task, _) in &mut listing.tasks {
                 task.waiting_for = dependencies.awaited_by(task);
@@ -94,7 +94,7 @@ impl Dependencies {
             self.unmet.remove(id);
         }
         let why = task.history.last().map(|visit| visit.summary.as_str()).unwrap_or_default();
-        let lost = LostDependency::of(task.id.clone(), task.status, why);
+        let lost = LostDependency::new(task.id.clone(), task.status, why);
         self.lost.extend(lost.map(|lost| (id.clone(), lost)));
     }
 

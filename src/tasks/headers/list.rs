@@ -83,7 +83,7 @@ pub(crate) fn list(
     let scope = if wants_finished || is_tree { ListScope::All } else { ListScope::Active };
     let paths = &workspace.paths;
     let (mut listing, known) = std::thread::scope(|threads| {
-        let find = |query| threads.spawn(move || KnownMatches::of(paths, query));
+        let find = |query| threads.spawn(move || KnownMatches::new(paths, query));
         let known = search.as_ref().map(find);
         (read_all(workspace, in_force, scope), known.map(joined))
     });

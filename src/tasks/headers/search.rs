@@ -187,7 +187,7 @@ pub(crate) struct KnownMatches<'q> {
 
 impl<'q> KnownMatches<'q> {
     /// Searches the cache of texts.
-    pub(crate) fn of(paths: &Paths, query: &'q Query) -> Self {
+    pub(crate) fn new(paths: &Paths, query: &'q Query) -> Self {
         let terms: Vec<Finder<'q>> = query.terms.iter().map(Finder::new).collect();
         let cache = HeaderCache::load_with(paths, TEXTS, |path, chunk| {
             let text: TaskText<&str> = take_header(chunk)?;

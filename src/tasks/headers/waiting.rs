@@ -32,7 +32,7 @@ pub(crate) fn waiting_for(
     listing: &Listing,
     person: &AgentId,
 ) -> Vec<WaitingDecision> {
-    let dependencies = Dependencies::of(workspace, in_force, listing);
+    let dependencies = Dependencies::read(workspace, in_force, listing);
     let candidates = listing.tasks.iter();
     let candidates =
         candidates.filter(|(task, _)| may_wait(&in_force.rules, &dependencies, task, person));

@@ -54,7 +54,7 @@ fn merge_by(
         Ok(versions) => versions,
         Err(kept) => return Ok(kept),
     };
-    let same_endings = SameEndings::of(versions);
+    let same_endings = SameEndings::new(versions);
     let versions = same_endings.versions();
     let sides = match ReadVersions::read(rules, id, versions) {
         Ok(sides) => sides,

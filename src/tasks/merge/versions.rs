@@ -271,7 +271,7 @@ pub(crate) struct SameEndings<'v> {
 }
 
 impl<'v> SameEndings<'v> {
-    pub(crate) fn of(versions: Versions<'v>) -> Self {
+    pub(crate) fn new(versions: Versions<'v>) -> Self {
         let [ours, theirs] = [versions.ours, versions.theirs].map(is_crlf);
         let wanted = match versions.base.and_then(is_crlf) {
             Some(base) if ours == Some(base) && theirs != Some(base) => theirs,

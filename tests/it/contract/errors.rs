@@ -17,7 +17,7 @@ struct Table {
 }
 
 impl Table {
-    fn of(env: TestEnvironment) -> Self {
+    fn new(env: TestEnvironment) -> Self {
         Self { env, told: String::new() }
     }
 
@@ -88,7 +88,7 @@ fn completions_are_refused_with_these_codes() {
 ";
     let rules = PROJECT.replace("  solo:", &format!("{more}  solo:"));
     let env = TestEnvironment::with_rules(&rules, ORG);
-    let mut table = Table::of(env);
+    let mut table = Table::new(env);
     let id = table.task("'Add login'");
     let solo = table.task("Solo --workflow solo");
     let says = |task: &str, agent: &str, rest: &str| {
@@ -168,7 +168,7 @@ fn completions_are_refused_with_these_codes() {
 
 #[test]
 fn other_acts_are_refused_with_these_codes() {
-    let mut table = Table::of(TestEnvironment::with_rules(PROJECT, ORG));
+    let mut table = Table::new(TestEnvironment::with_rules(PROJECT, ORG));
     let id = table.task("'Add login'");
     let second = table.task(&format!("Second --depends {id}"));
     for line in [
@@ -238,7 +238,7 @@ fn other_acts_are_refused_with_these_codes() {
 
 #[test]
 fn other_commands_fail_with_these_codes() {
-    let mut table = Table::of(TestEnvironment::with_rules(PROJECT, ORG));
+    let mut table = Table::new(TestEnvironment::with_rules(PROJECT, ORG));
     table.task("'Add login'");
     table.env.write("bad.json", "{\"steps\": 3}");
     for line in [
@@ -352,18 +352,18 @@ fn disorder_is_reported_with_these_codes() {
     let id = scene.new_task(&["Add login"]);
     let mut told = String::new();
     for (harm, line) in HARMS {
-        let mut table = Table::of(scene.copy());
+        let mut table = Table::new(scene.copy());
         harm(&table.env, &id);
         table.fails(&line.replace("ID", &id));
         table.is_documented();
         told += &table.told;
     }
     // Where there is no project, no rule, or no repository.
-    let mut nothing = Table::of(TestEnvironment::without_repository());
+    let mut nothing = Table::new(TestEnvironment::without_repository());
     nothing.fails("status");
     nothing.fails("verify");
     nothing.fails("init --branch aof");
-    let mut empty = Table::of(TestEnvironment::without_rules());
+    let mut empty = Table::new(TestEnvironment::without_rules());
     empty.fails("task new More");
     empty.fails("init --branch aof");
     empty.env.write("project.yaml", PROJECT);

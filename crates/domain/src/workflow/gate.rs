@@ -81,7 +81,7 @@ pub struct Duty {
 
 impl Duty {
     /// Returns the plain duty of a role.
-    pub fn of(role: RoleId) -> Self {
+    pub fn new(role: RoleId) -> Self {
         Self {
             role,
             can_reject: false,

@@ -12,7 +12,7 @@ pub struct SourceLines<'s> {
 }
 
 impl<'s> SourceLines<'s> {
-    pub fn of(source: &'s str) -> Self {
+    pub fn new(source: &'s str) -> Self {
         let breaks = source.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let starts = std::iter::once(0).chain(breaks.map(|(at, _)| at + 1)).collect();
         Self { source, starts }
@@ -71,7 +71,7 @@ const FEW_LINES: usize = 4;
 
 impl Excerpt {
     /// Returns the excerpt for these bytes of the file; `None` if the file is empty.
-    pub(crate) fn of(
+    pub(crate) fn new(
         text: &SourceLines<'_>,
         span: &Range<usize>,
         label: Option<&Label>,

@@ -41,7 +41,7 @@ pub(crate) fn until_holds(
     context: &Map,
 ) -> Option<Result<bool, ConditionError>> {
     let until = rules.conditions.until.get(&workflow.name)?;
-    let scope = ConditionScope { context, ..ConditionScope::of(task, history) };
+    let scope = ConditionScope { context, ..ConditionScope::new(task, history) };
     Some(until.evaluate(&scope.names()))
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct ConditionScope<'a> {
 
 impl<'a> ConditionScope<'a> {
     /// Returns the scope of a task with that history.
-    pub(crate) fn of(task: &'a Task, history: &'a [Visit]) -> Self {
+    pub(crate) fn new(task: &'a Task, history: &'a [Visit]) -> Self {
         Self { task, history, context: &task.context, values: OnceCell::new() }
     }
 

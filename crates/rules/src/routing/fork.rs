@@ -20,7 +20,7 @@ pub(crate) fn open(
     escalated: Option<&RoleId>,
 ) -> (Vec<OpenBranch>, Vec<ConditionTrouble>) {
     let mut trouble = Vec::new();
-    let scope = ConditionScope::of(task, &task.history);
+    let scope = ConditionScope::new(task, &task.history);
     let branches = gate.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default();
     let opened = branches.iter().map(|branch| {
         let station = Station { gate: gate.id.clone(), branch: Some(branch.id().clone()) };
@@ -28,7 +28,7 @@ pub(crate) fn open(
         let applies = applies(rules, workflow, place, &scope, &mut trouble);
         OpenBranch {
             status: if applies { BranchStatus::Ready } else { BranchStatus::Skipped },
-            ..OpenBranch::of(branch.id().clone(), escalated.unwrap_or(&branch.duty().role).clone())
+            ..OpenBranch::new(branch.id().clone(), escalated.unwrap_or(&branch.duty().role).clone())
         }
     });
     (opened.collect(), trouble)
@@ -74,7 +74,7 @@ pub(crate) fn record_verdict(
 ) {
     let Some(branch) = branches.iter_mut().find(|branch| branch.id == *id) else { return };
     let escalated = branch.escalated.take();
-    *branch = OpenBranch { escalated, ..OpenBranch::of(id.clone(), branch.role.clone()) };
+    *branch = OpenBranch { escalated, ..OpenBranch::new(id.clone(), branch.role.clone()) };
     branch.status = match verdict {
         Verdict::Pass => BranchStatus::Complete,
         Verdict::Reject => BranchStatus::Rejected,
@@ -91,7 +91,7 @@ pub(crate) fn escalate(branches: &mut [OpenBranch], id: &GateId, role: &RoleId) 
     for branch in branches.iter_mut().filter(|branch| branch.id == *id) {
         *branch = OpenBranch {
             escalated: Some(role.clone()),
-            ..OpenBranch::of(id.clone(), role.clone())
+            ..OpenBranch::new(id.clone(), role.clone())
         };
     }
 }

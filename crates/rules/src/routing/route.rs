@@ -60,7 +60,7 @@ pub(crate) fn route(
     index: usize,
     outcome: &Outcome,
 ) -> Passage {
-    let scope = ConditionScope::of(task, history);
+    let scope = ConditionScope::new(task, history);
     let written = workflow.gates[index].exits.route(outcome);
     let mut context = task.context.clone();
     // A preview does not know the outputs of the visit.
@@ -98,7 +98,7 @@ pub(crate) fn route(
 
 /// Returns the first gate of the workflow that applies to the task.
 pub(crate) fn entry(rules: &Rules, workflow: &Workflow, task: &Task) -> Passage {
-    let scope = ConditionScope::of(task, &task.history);
+    let scope = ConditionScope::new(task, &task.history);
     let (context, inside, index) = (&task.context, None, 0);
     let way = RouteFinder { rules, workflow, task, scope: &scope, context, inside, index };
     way.begun(way.first_that_applies(0))
@@ -112,7 +112,7 @@ pub(crate) fn judgement(
     task: &Task,
 ) -> (bool, Vec<ConditionTrouble>) {
     let mut trouble = Vec::new();
-    let scope = ConditionScope::of(task, &task.history);
+    let scope = ConditionScope::new(task, &task.history);
     (applies(rules, workflow, (Station::from(&gate.id), gate), &scope, &mut trouble), trouble)
 }
 

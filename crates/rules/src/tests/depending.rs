@@ -14,7 +14,7 @@ use aof_domain::*;
 fn lost(names: &[&str]) -> Vec<LostDependency> {
     names
         .iter()
-        .map(|name| LostDependency::of(id(name), Status::Failed, "no way").unwrap())
+        .map(|name| LostDependency::new(id(name), Status::Failed, "no way").unwrap())
         .collect()
 }
 

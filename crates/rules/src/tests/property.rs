@@ -71,7 +71,7 @@ pub(crate) fn acts() -> impl Strategy<Value = Vec<Act>> {
 /// Returns some of the task's dependencies, as lost.
 pub(crate) fn lost(pick: usize) -> Vec<LostDependency> {
     let of =
-        |id: &str, status| LostDependency::of(crate::tests::world::id(id), status, "why").unwrap();
+        |id: &str, status| LostDependency::new(crate::tests::world::id(id), status, "why").unwrap();
     let all = [of("AOF-one", Status::Failed), of("AOF-two", Status::Cancelled)];
     all.into_iter()
         .enumerate()

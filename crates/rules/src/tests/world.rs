@@ -28,7 +28,7 @@ pub(crate) fn gate(name: &str, role: &str) -> Gate {
         delivery: false,
         exits: Exits::default(),
         metadata: Map::new(),
-        kind: GateKind::Work(Box::new(Duty::of(id(role)))),
+        kind: GateKind::Work(Box::new(Duty::new(id(role)))),
     }
 }
 

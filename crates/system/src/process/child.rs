@@ -134,7 +134,7 @@ impl Running {
         mut child: Child,
         input: Vec<u8>,
     ) -> Result<Self, StartError> {
-        let streams = Streams::of(&mut child, input);
+        let streams = Streams::new(&mut child, input);
         let Some(leader) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) else {
             return Err(refused(program, io::Error::other("the system gave it no number")));
         };
@@ -371,7 +371,7 @@ pub(crate) enum Passed {
 
 impl Streams {
     /// Takes the pipes of a program that was just started.
-    pub(crate) fn of(child: &mut Child, input: Vec<u8>) -> io::Result<Self> {
+    pub(crate) fn new(child: &mut Child, input: Vec<u8>) -> io::Result<Self> {
         let unblocked = |end: OwnedFd| {
             rustix::io::ioctl_fionbio(&end, true)?;
             io::Result::Ok(File::from(end))

@@ -56,7 +56,7 @@ pub enum StartObstacle {
 
 impl Program {
     /// Returns the program for a command line and a working directory; `None` without words.
-    pub fn of<W: Into<OsString>>(
+    pub fn new<W: Into<OsString>>(
         words: impl IntoIterator<Item = W>,
         directory: &Path,
     ) -> Option<Self> {

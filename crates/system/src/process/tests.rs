@@ -50,7 +50,7 @@ impl Seen {
 }
 
 fn shell(script: &str, home: &Path) -> Program {
-    Program::of(["sh", "-c", script], home).unwrap()
+    Program::new(["sh", "-c", script], home).unwrap()
 }
 
 fn run_until(program: Program, limits: ProcessLimits, word: Option<&'static str>) -> Seen {
@@ -130,7 +130,7 @@ fn a_program_that_cannot_start_says_why() {
     let obstacle = |program: Program| {
         program.start().err().map(|fault| (fault.program, fault.obstacle)).unwrap()
     };
-    let named = |name: &str| Program::of([name], home.path()).unwrap();
+    let named = |name: &str| Program::new([name], home.path()).unwrap();
     assert_eq!(
         obstacle(named("aof-no-such-agent")),
         ("aof-no-such-agent".to_owned(), StartObstacle::NotFound)
@@ -143,12 +143,12 @@ fn a_program_that_cannot_start_says_why() {
     let long = Program { arguments: vec!["x".repeat(64 * MIB).into()], ..named("true") };
     assert_eq!(obstacle(long).1, StartObstacle::TooLong);
     assert_eq!(obstacle(named("true").with("A", "nul\0")).1, StartObstacle::System);
-    assert!(Program::of(Vec::<String>::new(), home.path()).is_none());
+    assert!(Program::new(Vec::<String>::new(), home.path()).is_none());
 }
 
 #[test]
 fn a_secret_is_not_shown_by_accident() {
-    let program = Program::of(["sh"], Path::new("/")).unwrap().with("TOKEN", "hunter2hunter2");
+    let program = Program::new(["sh"], Path::new("/")).unwrap().with("TOKEN", "hunter2hunter2");
     let secrets = Secrets::new([("TOKEN", "hunter2hunter2")]);
     let shown = format!("{program:?} {secrets:?}");
     assert!(shown.contains("TOKEN") && !shown.contains("hunter2"), "{shown}");
