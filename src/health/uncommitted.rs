@@ -311,9 +311,9 @@ fn unmerged_issues(
             state => matches!(state, UnmergedState::Confused(_)),
         };
         if is_settled {
-            unreadable.retain(|own| own.path != task.path && !task.others.contains(&own.path));
+            unreadable.retain(|file| file.path != task.path && !task.others.contains(&file.path));
         }
-        if unreadable.iter().all(|own| own.path != task.path) {
+        if unreadable.iter().all(|file| file.path != task.path) {
             let (problem, fix) = task.problem_and_fix();
             issues.push(Issue::new("task_unmerged", format!("`{}`: {problem}", task.path), fix));
         }

@@ -191,8 +191,8 @@ pub(crate) fn attributes_after(before: Option<&[u8]>) -> Option<Vec<u8>> {
         return None;
     }
     let end: &[u8] = if before.ends_with(b"\r\n") { b"\r\n" } else { b"\n" };
-    let apart = if before.is_empty() || before.ends_with(b"\n") { &b""[..] } else { end };
-    Some([before, apart, LINE.as_bytes(), end].concat())
+    let gap = if before.is_empty() || before.ends_with(b"\n") { &b""[..] } else { end };
+    Some([before, gap, LINE.as_bytes(), end].concat())
 }
 
 /// Returns the file without the line; `None` if it does not have it.
@@ -343,7 +343,7 @@ fn runs_check(text: &str) -> bool {
 }
 
 fn is_executable(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|own| own.is_file() && own.permissions().mode() & 0o111 != 0)
+    fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
 /// Writes the hooks that aof creates.

@@ -130,9 +130,9 @@ impl WorktreeFile {
 pub(crate) fn unmerged_tasks(workspace: &Workspace) -> Result<Vec<UnmergedTask>, ProjectError> {
     let repository = &workspace.repository;
     let mut unmerged: BTreeMap<TaskId, Vec<Unmerged>> = BTreeMap::new();
-    for own in repository.unmerged()?.into_iter().filter(|own| own.path.starts_with("tasks/")) {
-        if let Some(id) = id_of(&own.path) {
-            unmerged.entry(id).or_default().push(own);
+    for file in repository.unmerged()?.into_iter().filter(|file| file.path.starts_with("tasks/")) {
+        if let Some(id) = id_of(&file.path) {
+            unmerged.entry(id).or_default().push(file);
         }
     }
     let commits = JoinedCommits::read(workspace, unmerged.values().flatten())?;

@@ -380,7 +380,7 @@ fn without_import(text: &str) -> String {
 /// Returns the JSON text without our entry, and without objects that this leaves empty.
 fn without_member(text: &str, path: &[&str], name: &str) -> Result<String, UnmergeableFile> {
     let is_ours =
-        |value: Value| value.pointer(&pointer(path, name)).is_some_and(|own| is_set(name, own));
+        |value: Value| value.pointer(&pointer(path, name)).is_some_and(|found| is_set(name, found));
     if !json_value(text).is_some_and(is_ours) {
         return Ok(text.to_owned());
     }
@@ -438,12 +438,12 @@ fn with_member(
             None => object.append(part, CstInputValue::Object(Vec::new())).object_value_or_set(),
         };
     }
-    if before.pointer(&pointer(path, name)).is_some_and(|own| is_set(name, own)) {
+    if before.pointer(&pointer(path, name)).is_some_and(|found| is_set(name, found)) {
         return Ok(text.to_owned());
     }
     match object.object_value(name) {
-        Some(own) if entry.is_object() => {
-            start_members(entry).for_each(|(key, value)| set_json(&own, key, value));
+        Some(path) if entry.is_object() => {
+            start_members(entry).for_each(|(key, value)| set_json(&path, key, value));
         }
         _ => set_json(&object, name, entry),
     }

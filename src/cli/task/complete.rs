@@ -351,7 +351,7 @@ impl CompletionVerb {
     /// Returns the summary of a completion that has none. An agent at a gate that judges nothing must report what was done.
     fn usual_summary(self, outcomes: &[Outcome], completion: &Completion) -> Option<String> {
         let judges = rejecting(outcomes).is_some()
-            || approving(outcomes).is_some_and(|own| *own != Outcome::Complete);
+            || approving(outcomes).is_some_and(|outcome| *outcome != Outcome::Complete);
         match self {
             Self::Approve if judges || completion.agent.is_human() => Some(APPROVED.to_owned()),
             Self::Complete | Self::Approve => None,

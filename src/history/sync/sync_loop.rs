@@ -201,7 +201,7 @@ impl SyncRun<'_> {
             return Ok(Some(SyncEnd::Manual(self.names.deleted(branch, self.remembered))));
         }
         let rules = self.workspace.rules()?.rules;
-        if rules.project.git.branch.as_ref().is_some_and(|own| own.as_str() == branch) {
+        if rules.project.git.branch.as_ref().is_some_and(|name| name.as_str() == branch) {
             return Ok(None);
         }
         match repository.is_remote_empty(&self.upstream, self.options.prompts)? {

@@ -226,7 +226,7 @@ pub(crate) struct StreamProgress {
 
 impl StreamProgress {
     fn count(&mut self, key: &LineKey) {
-        match self.counts.binary_search_by(|(own, _)| own.cmp(key)) {
+        match self.counts.binary_search_by(|(counted, _)| counted.cmp(key)) {
             Ok(at) => self.counts[at].1 += 1,
             Err(at) => self.counts.insert(at, (key.clone(), 1)),
         }
