@@ -296,7 +296,7 @@ pub(crate) fn run_notices(session: &Session, args: &NoticesArgs) -> CliResult {
     let workspace = session.workspace("notices")?;
     let output = session.output;
     if args.forget {
-        let count = Outbox::new(&workspace.paths).forget_dropped()?;
+        let count = Outbox::at(&workspace.paths).forget_dropped()?;
         let were = if count == 1 { "was" } else { "were" };
         output.show(
             || json!({"forgotten": count}),

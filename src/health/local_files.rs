@@ -69,10 +69,10 @@ pub(crate) fn check_outlived_programs(context: &CheckContext<'_>) -> CheckResult
     let issue = |outlived: &OutlivedRun| {
         let fix = "the next `aof run` ends it, and so does `aof doctor --fix`";
         Issue::new("agent_outlived_runner", outlived.sentence(), fix).repaired_by(|workspace| {
-            Ok(Runs::new(&workspace.paths).end_outlived(workspace.now()).map(drop)?)
+            Ok(Runs::at(&workspace.paths).end_outlived(workspace.now()).map(drop)?)
         })
     };
-    Ok(Runs::new(&context.workspace.paths).outlived()?.iter().map(issue).collect())
+    Ok(Runs::at(&context.workspace.paths).outlived()?.iter().map(issue).collect())
 }
 
 /// Reports temporary files that killed commands left.
@@ -117,7 +117,7 @@ pub(crate) fn check_schemas(context: &CheckContext<'_>) -> CheckResult {
 
 /// Reports damaged lines inside the event stream. A torn last line is repaired by the next write.
 pub(crate) fn check_event_stream(context: &CheckContext<'_>) -> CheckResult {
-    let Some(mut reading) = EventStream::new(&context.workspace.paths).open()? else {
+    let Some(mut reading) = EventStream::at(&context.workspace.paths).open()? else {
         return Ok(Vec::new());
     };
     let mut damaged = 0;
@@ -190,7 +190,7 @@ fn check_other_inboxes(workspace: &Workspace) -> Vec<Issue> {
 fn other_inbox_issue(workspace: &Workspace, folder: &Path) -> Option<Issue> {
     let paths = Paths::of_checkout(folder);
     // An inbox that cannot be read is not reported.
-    let dropped = Inbox::new(&paths).scan(workspace.clock()(), &|_| Witnessed::Renamed).ok()?;
+    let dropped = Inbox::at(&paths).scan(workspace.clock()(), &|_| Witnessed::Renamed).ok()?;
     let dropped = dropped.into_iter().filter(|candidate| candidate.class != FileClass::Ignored);
     let names: Vec<String> = dropped.map(|candidate| candidate.file.name).collect();
     let shown: Vec<&str> = names.iter().map(String::as_str).collect();

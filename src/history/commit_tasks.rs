@@ -329,7 +329,7 @@ pub(crate) fn merge_versions(
 
 /// Returns whether any of the changed files is one of the rules.
 pub(crate) fn touches_rules(changed: &[ChangedFile]) -> bool {
-    changed.iter().any(|file| RuleFile::from_name(&file.path).is_some())
+    changed.iter().any(|file| RuleFile::at(&file.path).is_some())
 }
 
 /// The trailer by which a merge commit lists an entry that no longer counts.

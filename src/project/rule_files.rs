@@ -38,7 +38,7 @@ pub(crate) fn rule_blobs(
         repository
             .list(commit, WORKFLOWS_FOLDER)?
             .into_iter()
-            .filter(|file| RuleFile::from_name(&file.path).is_some()),
+            .filter(|file| RuleFile::at(&file.path).is_some()),
     );
     Ok(blobs)
 }
@@ -79,7 +79,7 @@ fn worktree_rule_names(repository: &Repository) -> Vec<String> {
         .filter_map(|entry| {
             Some(format!("{WORKFLOWS_FOLDER}/{}", entry.ok()?.file_name().to_str()?))
         })
-        .filter(|name| RuleFile::from_name(name).is_some())
+        .filter(|name| RuleFile::at(name).is_some())
         .collect();
     workflows.sort();
     let mut names = vec![PROJECT_FILE.to_owned(), ORG_FILE.to_owned()];
@@ -195,7 +195,7 @@ pub(crate) fn compiled(sources: &[Source]) -> Result<(Rules, Vec<Diagnostic>), V
     let mut all = faults;
     all.extend(diagnostics_of(&configuration, findings));
     // Sorted by file, each from top to bottom.
-    all.sort_by_key(|diagnostic| (RuleFile::from_name(&diagnostic.file), diagnostic.span.start));
+    all.sort_by_key(|diagnostic| (RuleFile::at(&diagnostic.file), diagnostic.span.start));
     Err(all)
 }
 

@@ -119,10 +119,7 @@ fn check_rules(
         .transpose()?
         .unwrap_or_default();
     sources.push(Source { name: path.to_string(), bytes: text.as_bytes().to_vec() });
-    debug_assert_eq!(
-        RuleFile::from_name(path.as_str()),
-        Some(RuleFile::Workflow(new.name.to_string()))
-    );
+    debug_assert_eq!(RuleFile::at(path.as_str()), Some(RuleFile::Workflow(new.name.to_string())));
     let Err(diagnostics) = compiled(&sources) else { return Ok(WorkflowFate::Ready) };
     let lacks = |fault: &Diagnostic| fault.code == "unknown_role" && fault.file == path.as_str();
     if !diagnostics.iter().filter(|one| one.severity == Severity::Error).all(lacks) {

@@ -200,7 +200,7 @@ fn remove(folder: &Folder, names: &[OsString]) -> Result<(), StoreError> {
 fn local_folders(paths: &Paths) -> Result<Vec<String>, StoreError> {
     let mut folders: Vec<String> =
         [LOCAL, INBOX, REFUSED, SCHEMAS, OUTBOX, UNTOLD, DROPPED].map(str::to_owned).into();
-    let channels = Outbox::new(paths).channels()?;
+    let channels = Outbox::at(paths).channels()?;
     folders.extend(channels.into_iter().map(|key| format!("{OUTBOX}/{}", key.as_str())));
     Ok(folders)
 }

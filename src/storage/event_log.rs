@@ -101,7 +101,7 @@ impl StreamEnd {
 
 impl EventStream {
     /// Returns the stream of the project.
-    pub(crate) fn new(paths: &Paths) -> Self {
+    pub(crate) fn at(paths: &Paths) -> Self {
         Self { paths: paths.clone() }
     }
 

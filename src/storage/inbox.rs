@@ -169,7 +169,7 @@ impl fmt::Display for VisitMark {
 
 impl<'p> Inbox<'p> {
     /// Returns the inbox of that project.
-    pub(crate) fn new(paths: &'p Paths) -> Self {
+    pub(crate) fn at(paths: &'p Paths) -> Self {
         Self { paths }
     }
 

@@ -85,7 +85,7 @@ impl OutboxMessage {
 
 impl Outbox {
     /// Returns the outbox of the project.
-    pub(crate) fn new(paths: &Paths) -> Self {
+    pub(crate) fn at(paths: &Paths) -> Self {
         Self { paths: paths.clone() }
     }
 
@@ -400,7 +400,7 @@ mod tests {
     #[test]
     fn messages_wait_in_order_until_they_are_delivered() {
         let home = TempDir::new().unwrap();
-        let outbox = Outbox::new(&Paths::at(home.path()));
+        let outbox = Outbox::at(&Paths::at(home.path()));
         assert_eq!((outbox.channels().unwrap(), outbox.cursor().unwrap()), (vec![], None));
         for (seconds, id) in [(20, "b"), (100, "c"), (3, "a"), (20, "b")] {
             outbox.put(&key(), &[waiting(seconds, id)]).unwrap();
@@ -435,7 +435,7 @@ mod tests {
     #[test]
     fn one_at_a_time_writes_or_delivers() {
         let home = TempDir::new().unwrap();
-        let outbox = Outbox::new(&Paths::at(home.path()));
+        let outbox = Outbox::at(&Paths::at(home.path()));
         let (right, other) = (outbox.writing().unwrap(), outbox.delivering(&key()).unwrap());
         assert!(right.is_some() && other.is_some());
         assert!(
@@ -451,7 +451,7 @@ mod tests {
     #[test]
     fn debris_is_no_message() {
         let home = TempDir::new().unwrap();
-        let outbox = Outbox::new(&Paths::at(home.path()));
+        let outbox = Outbox::at(&Paths::at(home.path()));
         outbox.put(&key(), &[waiting(1, "a")]).unwrap();
         let folder = home.path().join(OUTBOX).join(key().as_str());
         fs::write(folder.join(".aof-tmp-x.json"), "").unwrap();

@@ -95,7 +95,7 @@ pub(crate) enum LatestRun {
 
 impl Runs {
     /// Returns the runs of the project.
-    pub(crate) fn new(paths: &Paths) -> Self {
+    pub(crate) fn at(paths: &Paths) -> Self {
         Self { paths: paths.clone() }
     }
 

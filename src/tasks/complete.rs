@@ -339,9 +339,9 @@ pub(crate) fn record_event(
 ) -> Result<(), ProjectError> {
     // A project without a name is called by its folder.
     occurrence.project = occurrence.project.or_else(|| workspace.paths.folder_name());
-    let id = EventId::from_mark(mark);
+    let id = EventId::new(mark);
     let line = event_line(event_value(&occurrence), line::EventOrigin::Nowhere(&id));
-    Ok(EventStream::new(&workspace.paths).leave(&id, &line)?)
+    Ok(EventStream::at(&workspace.paths).leave(&id, &line)?)
 }
 
 /// The number of times that a completion is signed again because the rules changed meanwhile.

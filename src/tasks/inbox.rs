@@ -117,7 +117,7 @@ fn fix_for(error: &ProjectError) -> String {
 
 /// Returns the waiting files: taken ones, then those in the inbox.
 fn files(workspace: &Workspace) -> Result<Vec<InboxFile>, ProjectError> {
-    let inbox = Inbox::new(&workspace.paths);
+    let inbox = Inbox::at(&workspace.paths);
     let mut files = inbox.taken()?;
     let candidates = inbox.scan(workspace.clock()(), &|_| Witnessed::Renamed)?.into_iter();
     let dropped = candidates.filter(|candidate| candidate.class != FileClass::Ignored);
@@ -127,7 +127,7 @@ fn files(workspace: &Workspace) -> Result<Vec<InboxFile>, ProjectError> {
 
 /// Fails if the file cannot be delivered now for a temporary reason. A file that would be refused is not an error.
 fn rehearse(workspace: &Workspace, file: &InboxFile) -> Result<(), ProjectError> {
-    let bytes = match Inbox::new(&workspace.paths).peek(file) {
+    let bytes = match Inbox::at(&workspace.paths).peek(file) {
         Ok(Some(bytes)) => bytes,
         Ok(None) | Err(StoreError::WrongKind { .. } | StoreError::TooLarge { .. }) => return Ok(()),
         Err(error) => return Err(error.into()),
@@ -147,7 +147,7 @@ pub(crate) fn refused(
     workspace: &Workspace,
     active: Option<&[(Box<TaskSummary>, ProjectPath)]>,
 ) -> Result<Option<Issue>, ProjectError> {
-    let inbox = Inbox::new(&workspace.paths);
+    let inbox = Inbox::at(&workspace.paths);
     let mut names = inbox.refused()?;
     if let Some(active) = active {
         let has_ended = |name: &String| {
@@ -177,8 +177,7 @@ pub(crate) fn refused(
 
 /// Returns the names of files that are still being written, each with the error that `aof watch --once` reports.
 pub(crate) fn unclosed(workspace: &Workspace) -> Result<Vec<(String, ProjectError)>, ProjectError> {
-    let dropped =
-        Inbox::new(&workspace.paths).scan(workspace.clock()(), &|_| Witnessed::Nothing)?;
+    let dropped = Inbox::at(&workspace.paths).scan(workspace.clock()(), &|_| Witnessed::Nothing)?;
     let growing = dropped.into_iter().filter(|candidate| candidate.class == FileClass::Growing);
     let error = || ProjectError::Unfit {
         code: "still_written",
@@ -294,7 +293,7 @@ const MOST_REMOVED: usize = 100;
 /// Removes taken files whose completions count already: a watcher was killed before it removed them. A running watcher removes them
 /// itself. Any failure leaves the file to the next command.
 pub(crate) fn remove_counted(workspace: &Workspace) {
-    let inbox = Inbox::new(&workspace.paths);
+    let inbox = Inbox::at(&workspace.paths);
     let taken = inbox.taken().unwrap_or_default();
     if taken.is_empty() || workspace.check_own_folder().is_err() || is_watched(&workspace.paths) {
         return;
@@ -406,7 +405,7 @@ pub(crate) fn has_end(workspace: &Workspace, file: &InboxFile, id: &CompletionId
 
 /// Returns whether a file that was closed a moment ago is incomplete: a shell that writes with `>` and then `>>` closes it each time.
 pub(crate) fn is_partial(workspace: &Workspace, file: &InboxFile, id: &CompletionId) -> bool {
-    let bytes = match Inbox::new(&workspace.paths).peek(file) {
+    let bytes = match Inbox::at(&workspace.paths).peek(file) {
         Ok(Some(bytes)) => bytes,
         Err(StoreError::Unsteady { .. }) => return true,
         // Delivery reports the error.

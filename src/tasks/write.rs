@@ -202,9 +202,8 @@ const MOST_STAGED: usize = 32;
 pub(crate) fn ensure_destinations_free(paths: &Paths, writes: &[Write]) -> Result<(), StoreError> {
     for write in writes {
         let moves = write.from.as_ref().is_some_and(|(path, _)| *path != write.to);
-        let moved = moves.then_some(&write.to);
-        for path in moved.into_iter().chain(write.companions.iter().map(|companion| &companion.to))
-        {
+        let to = moves.then_some(&write.to);
+        for path in to.into_iter().chain(write.companions.iter().map(|companion| &companion.to)) {
             let folder = Folder::open_existing(paths.root(), path.folder())?;
             if let Some(folder) = folder
                 && folder.kind(path.name())?.is_some()

@@ -171,7 +171,7 @@ impl Checks {
         workspace: &Workspace,
         reporter: &mut Reporter<'_>,
     ) -> Result<(), ProjectError> {
-        for outlived in Runs::new(&workspace.paths).outlived()? {
+        for outlived in Runs::at(&workspace.paths).outlived()? {
             let ticket = &outlived.record.ticket;
             if self.outlived.insert(ticket.clone()) {
                 let problem = outlived.sentence();

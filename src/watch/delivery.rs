@@ -144,7 +144,7 @@ impl Deliveries {
             let start = Instant::now();
             reporter.waiting = false;
             let paths = workspace.paths.clone();
-            let inbox = Inbox::new(&paths);
+            let inbox = Inbox::at(&paths);
             let due = &mut self.due;
             let mut more = |_: &Workspace, room: usize| {
                 let most = if start.elapsed() < SHARE { room.min(MOST_AT_ONCE) } else { 0 };
@@ -177,7 +177,7 @@ impl Deliveries {
         reporter: &mut Reporter<'_>,
     ) -> Result<bool, ProjectError> {
         let (paths, clock) = (workspace.paths.clone(), workspace.clock());
-        let inbox = Inbox::new(&paths);
+        let inbox = Inbox::at(&paths);
         let scan = ScanStart::now(workspace);
         let seen = std::mem::take(&mut self.growing);
         let (mut growing, mut ready) = (false, Vec::new());
@@ -249,7 +249,7 @@ fn leftovers(
     workspace: &Workspace,
     reporter: &mut Reporter<'_>,
 ) -> Result<Vec<InboxFile>, ProjectError> {
-    let inbox = Inbox::new(&workspace.paths);
+    let inbox = Inbox::at(&workspace.paths);
     let (taken, strangers): (Vec<_>, Vec<_>) =
         inbox.taken()?.into_iter().partition(|file| file.id.is_some());
     for file in &strangers {

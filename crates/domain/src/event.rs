@@ -452,7 +452,7 @@ mod tests {
 
     #[test]
     fn an_invalid_id_is_none() {
-        let id = EventId::from_mark("conflict AOF-abc");
+        let id = EventId::new("conflict AOF-abc");
         assert_eq!(id.as_str().parse(), Ok(id));
         let digits = "0123456789abcdef0123456789abcdef";
         for text in [

@@ -161,7 +161,7 @@ impl Digest {
 
 impl EventId {
     /// Returns the id for the mark: equal marks have equal ids.
-    pub fn from_mark(mark: &str) -> Self {
+    pub fn new(mark: &str) -> Self {
         Self(format!("aof_{}", &Digest::of(mark.as_bytes()).as_str()[..32]))
     }
 }

@@ -33,9 +33,9 @@ pub struct Preview {
 /// Returns the runs that could be made now, and the work that waits.
 pub fn preview(
     project: &RunnerSetup,
-    target: &RunTarget,
+    goal: &RunTarget,
 ) -> Result<(Vec<Preview>, Vec<WaitingWork>), ProjectError> {
-    let mut finder = WorkFinder::new(project, target)?;
+    let mut finder = WorkFinder::new(project, goal)?;
     let mut previews: Vec<Preview> = Vec::new();
     loop {
         let assignment = match finder.find(DryRun::Yes)? {
@@ -52,7 +52,7 @@ pub fn preview(
             previews.extend(attempt.ok().map(|attempt| preview_attempt(&attempt)));
         }
         // An agent takes one task after the other, and its second task depends on the result of the first.
-        if !finder.running.insert(assignment.ticket) || matches!(target, RunTarget::Agents { .. }) {
+        if !finder.running.insert(assignment.ticket) || matches!(goal, RunTarget::Agents { .. }) {
             return Ok((previews, Vec::new()));
         }
     }

@@ -126,7 +126,7 @@ impl<'a> VisitRun<'a> {
     ) -> Result<Self, VisitStop> {
         let workspace = project.open()?;
         let holder = Holder::this_process(project.command.clone(), workspace.now());
-        let runs = match Runs::new(&workspace.paths).open(&assignment.ticket, &holder)? {
+        let runs = match Runs::at(&workspace.paths).open(&assignment.ticket, &holder)? {
             RunRight::Ours(runs) => runs,
             RunRight::Taken(holder) => {
                 let who = holder.map_or("another runner".to_owned(), |holder| holder.to_string());

@@ -21,7 +21,7 @@ use crate::tasks::view::task_view::{brief_of, show};
 /// Finds work for the agents of a runner.
 pub(crate) struct WorkFinder<'a> {
     pub(crate) project: &'a RunnerSetup,
-    pub(crate) target: &'a RunTarget,
+    pub(crate) goal: &'a RunTarget,
     pub(crate) workspace: Workspace,
     pub(crate) running: BTreeSet<Ticket>,
     /// The visits that are not tried again, each with the reason.
@@ -42,13 +42,10 @@ pub(crate) enum AvailableWork {
 }
 
 impl<'a> WorkFinder<'a> {
-    pub(crate) fn new(
-        project: &'a RunnerSetup,
-        target: &'a RunTarget,
-    ) -> Result<Self, ProjectError> {
+    pub(crate) fn new(project: &'a RunnerSetup, goal: &'a RunTarget) -> Result<Self, ProjectError> {
         Ok(Self {
             project,
-            target,
+            goal,
             workspace: project.open()?,
             running: BTreeSet::new(),
             tried: BTreeMap::new(),
@@ -60,7 +57,7 @@ impl<'a> WorkFinder<'a> {
     /// Finds work; a dry run claims nothing.
     pub(crate) fn find(&mut self, dry_run: DryRun) -> Result<AvailableWork, ProjectError> {
         self.workspace.restart_wait(self.project.wait);
-        match self.target {
+        match self.goal {
             RunTarget::Agents { agents, role } => self.of_agents(agents, role.as_ref(), dry_run),
             RunTarget::Task(id) => self.of_task(id),
         }

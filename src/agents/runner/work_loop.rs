@@ -34,7 +34,7 @@ const PAUSED_SEARCH: Duration = Duration::from_mins(1);
 /// Works until no work is left, or `stop` is set.
 pub fn work(
     project: &RunnerSetup,
-    target: &RunTarget,
+    goal: &RunTarget,
     jobs: usize,
     pace: Pace,
     stop: &AtomicBool,
@@ -43,8 +43,8 @@ pub fn work(
     let (sender, messages) = mpsc::channel();
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
-        let finder = WorkFinder::new(project, target)?;
-        let runs = Runs::new(&finder.workspace.paths);
+        let finder = WorkFinder::new(project, goal)?;
+        let runs = Runs::at(&finder.workspace.paths);
         for outlived in runs.end_outlived((project.clock)())? {
             let text = format!("{}; it was ended", outlived.sentence());
             audience.hear(&RunEvent::remark(&outlived.record.ticket, text));
@@ -206,7 +206,7 @@ impl<'a> RunLoop<'a> {
                     for wait in &waits {
                         audience.hear(&RunEvent::WaitingWork(wait.clone()));
                     }
-                    return Ok(match self.finder.target {
+                    return Ok(match self.finder.goal {
                         RunTarget::Agents { .. } => RunOutcome::NothingLeft,
                         RunTarget::Task(_) => RunOutcome::Waiting(waits),
                     });
@@ -284,7 +284,7 @@ impl<'a> RunLoop<'a> {
                     self.left.push((ticket.clone(), why.clone()));
                 }
                 // For one task, the result contains the reason.
-                if let RunTarget::Agents { .. } = self.finder.target {
+                if let RunTarget::Agents { .. } = self.finder.goal {
                     audience.hear(&RunEvent::remark(&ticket, why.clone()));
                 }
                 self.finder.tried.insert(ticket, why);

@@ -59,8 +59,7 @@ impl ProjectView {
                 self.board = Some(board);
                 self.arrange();
                 if is_first {
-                    self.column =
-                        self.shown.iter().position(|column| !column.is_empty()).unwrap_or(0);
+                    self.column = self.shown.iter().position(|one| !one.is_empty()).unwrap_or(0);
                     self.note_selection();
                 }
             }

@@ -645,25 +645,22 @@ fn a_missing_passphrase_is_asked_for_at_the_terminal() {
 
 #[test]
 fn a_forbidden_act_is_refused_with_the_reason() {
-    let message = |state: &mut TuiState| state.message.take().unwrap().0;
+    let note = |state: &mut TuiState| state.message.take().unwrap().0;
     let mut board = state((80, 24));
     board.projects[0].you = Err("nobody knows you".to_owned());
     press(&mut board, "c");
-    assert_eq!(message(&mut board), "the board is read-only: nobody knows you");
+    assert_eq!(note(&mut board), "the board is read-only: nobody knows you");
     board.projects[0].you = Ok("agent-7".parse().unwrap());
     press(&mut board, "llc");
     answer_page(&mut board, "AOF-ddd");
-    assert_eq!(
-        message(&mut board),
-        "AOF-ddd is at review now, where agent-7 has no say: human-ann"
-    );
+    assert_eq!(note(&mut board), "AOF-ddd is at review now, where agent-7 has no say: human-ann");
     board.projects[0].you = Ok("human-ann".parse().unwrap());
     press(&mut board, "c");
     let mut moved = page("AOF-ddd");
     moved.page.openings[0].ticket = "AOF-ddd@2".parse().unwrap();
     let answer = WorkAnswer::Page("AOF-ddd".parse().unwrap(), Box::new(Ok(moved)));
     board.update(TuiEvent::Answer(0, answer));
-    assert_eq!(message(&mut board), "AOF-ddd moved meanwhile: look again");
+    assert_eq!(note(&mut board), "AOF-ddd moved meanwhile: look again");
 }
 
 #[test]

@@ -14,9 +14,7 @@ use super::pages::forms::Posted;
 use super::pages::layout::{LISTED, NavPage, PageFrame, PageLinks, PageNotice};
 use super::pages::markdown::markdown;
 use super::pages::{figures_page, project_pages, task_page, workflow_svg};
-use super::request::{
-    Asked, PageAnswer, WebFault, is_here, page_answer, see_and_say, without_notice,
-};
+use super::request::{Asked, PageAnswer, WebFault, is_here, no_notice, page_answer, see_and_say};
 use crate::board::model::act::{ActDone, BoardAct, perform};
 use crate::board::model::activity::latest;
 use crate::board::model::columns::BoardView;
@@ -100,7 +98,7 @@ impl Asked {
 
     fn answer(&self, frame: &PageFrame, title: &str, content: &Markup) -> Response {
         let response = page_answer(&frame.page(title, content));
-        if self.notice.is_some() { without_notice(response) } else { response }
+        if self.notice.is_some() { no_notice(response) } else { response }
     }
 }
 

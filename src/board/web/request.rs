@@ -267,7 +267,7 @@ pub(super) fn see_and_say(place: &str, sentence: &str) -> Response {
 }
 
 /// Makes the browser forget the last report.
-pub(super) fn without_notice(response: Response) -> Response {
+pub(super) fn no_notice(response: Response) -> Response {
     with_cookie(response, &format!("{SAID}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0"))
 }
 

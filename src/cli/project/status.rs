@@ -38,7 +38,7 @@ pub(crate) struct StatusArgs {
 pub(crate) fn run(session: &Session, args: &StatusArgs) -> CliResult {
     let workspace = session.workspace("status")?;
     if args.clear {
-        let inbox = Inbox::new(&workspace.paths);
+        let inbox = Inbox::at(&workspace.paths);
         let names = inbox.refused()?;
         if args.dry_run_option.mode() == DryRun::No {
             inbox.remove_refused(&names)?;

@@ -104,8 +104,7 @@ pub(super) fn ask_here(
         let asked = PersonQuestion { opening, file, path, context, refused: refused.as_ref() };
         let outcome = |word: &String| word.parse::<Outcome>().ok();
         let wanted = completion.content.outcome.as_ref().and_then(outcome);
-        if wanted.as_ref().is_some_and(|asked| context.outcomes.iter().all(|(one, _)| one != asked))
-        {
+        if wanted.as_ref().is_some_and(|end| context.outcomes.iter().all(|(one, _)| one != end)) {
             return Ok(PersonAnswer::NotAsked);
         }
         let (person, root) = (&completion.agent, workspace.paths.root());

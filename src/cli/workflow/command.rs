@@ -134,7 +134,7 @@ fn rules_file(session: &Session, workspace: &Workspace, file: &Path) -> CliResul
     let path = session.directory.join(file).canonicalize();
     let path = path.map_err(|cause| CliError::input(&shown, &cause))?;
     let name = path.strip_prefix(workspace.paths.root()).ok().and_then(Path::to_str);
-    let name = name.filter(|name| RuleFile::from_name(name).is_some()).map(str::to_owned);
+    let name = name.filter(|name| RuleFile::at(name).is_some()).map(str::to_owned);
     name.ok_or_else(|| {
         let problem = format!("`{shown}` is no file that rules are read from");
         let fix = "rules are in project.yaml, org.yaml and workflows/*.yaml";

@@ -215,8 +215,8 @@ fn rejection(workflow: &Workflow, index: usize, gate: &Gate) -> String {
     }
     match (workflow.rejection, &gate.exits.reject_to) {
         (RejectionStrategy::Named, Some(to)) => to.to_string(),
-        _ if let Some(gate) = verified_loop(workflow, gate) => {
-            format!("{}, the same item", gate.id)
+        _ if let Some(at) = verified_loop(workflow, gate) => {
+            format!("{}, the same item", at.id)
         }
         (RejectionStrategy::Previous, _) if index > 0 => {
             "the gate before it that was visited last".to_owned()

@@ -320,7 +320,7 @@ fn judge_rules(
     let mut lines = SideLines::default();
     for parent in entry.parents.iter().filter(|parent| repository.has_commit(**parent)) {
         for file in repository.changed_between(*parent, entry.id)? {
-            if RuleFile::from_name(&file.path).is_none() {
+            if RuleFile::at(&file.path).is_none() {
                 continue;
             }
             lines.add(file.before.map(|id| repository.read_blob(id)).transpose()?);

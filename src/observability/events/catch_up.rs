@@ -28,7 +28,7 @@ const BATCH_SIZE: usize = 5_000;
 
 /// Returns true if the stream is up to date.
 pub fn are_events_kept(workspace: &Workspace) -> Result<bool, ProjectError> {
-    is_up_to_date(workspace, &EventStream::new(&workspace.paths))
+    is_up_to_date(workspace, &EventStream::at(&workspace.paths))
 }
 
 /// Writes missing events as long as `go_on` returns true, and returns whether some are left. If there is another writer, leaves them
@@ -37,7 +37,7 @@ pub fn keep_events(
     workspace: &Workspace,
     go_on: &dyn Fn() -> bool,
 ) -> Result<Remaining, ProjectError> {
-    let stream = EventStream::new(&workspace.paths);
+    let stream = EventStream::at(&workspace.paths);
     match stream.writing()? {
         Some(writer) => write_all(workspace, &stream, &writer, go_on),
         None => Ok(Remaining::Commits),
@@ -46,7 +46,7 @@ pub fn keep_events(
 
 /// Writes all missing events. Some are left only if another writer has held the stream for too long.
 pub fn catch_up_events(workspace: &Workspace) -> Result<Remaining, ProjectError> {
-    let stream = EventStream::new(&workspace.paths);
+    let stream = EventStream::at(&workspace.paths);
     if is_up_to_date(workspace, &stream)? {
         return Ok(Remaining::Nothing);
     }
@@ -62,7 +62,7 @@ pub fn catch_up_events(workspace: &Workspace) -> Result<Remaining, ProjectError>
 /// events of kinds that this version does not know.
 pub fn event_counts(workspace: &Workspace) -> Result<Vec<EventCount>, ProjectError> {
     catch_up_if_writable(workspace)?;
-    let record = EventStream::new(&workspace.paths).record::<StreamProgress>()?;
+    let record = EventStream::at(&workspace.paths).record::<StreamProgress>()?;
     let counts = record.map(|(record, _)| record.kept.counts).unwrap_or_default();
     let known = counts.into_iter().filter_map(|((event, workflow, gate), count)| {
         Some(EventCount { kind: event.parse().ok()?, workflow, gate, count })
@@ -304,7 +304,7 @@ pub struct Rebuilt {
 
 /// Rebuilds the stream. Waits for another writer, and fails if that takes too long.
 pub fn rebuild_events(workspace: &Workspace) -> Result<Rebuilt, ProjectError> {
-    let stream = EventStream::new(&workspace.paths);
+    let stream = EventStream::at(&workspace.paths);
     let timeout = workspace.deadline().saturating_duration_since(Instant::now());
     let writer = lock_stream(&stream, timeout)?.ok_or_else(|| ProjectError::Unfit {
         code: "events_busy",
@@ -453,7 +453,7 @@ impl EventReader {
     /// Brings the stream up to date if it may be written, and opens it.
     pub(crate) fn open(workspace: &Workspace) -> Result<Self, ProjectError> {
         let is_behind = catch_up_if_writable(workspace)? == Remaining::Commits;
-        let stream = EventStream::new(&workspace.paths);
+        let stream = EventStream::at(&workspace.paths);
         Ok(Self { reading: stream.open()?, stream, number: 0, last: None, is_behind })
     }
 

@@ -183,7 +183,7 @@ pub(crate) fn write_conflict_notice(
             losing_agent: loser.clone(),
         }],
     };
-    write(&Outbox::new(&workspace.paths), &compose(workspace, &rules, &[happened]))?;
+    write(&Outbox::at(&workspace.paths), &compose(workspace, &rules, &[happened]))?;
     Ok(())
 }
 
@@ -201,7 +201,7 @@ pub(crate) struct WrittenNotices {
 /// Writes messages about the commits since the last time, or about the first of them if there are many. Writes nothing the first
 /// time.
 pub(crate) fn write_notices(workspace: &Workspace) -> Result<WrittenNotices, ProjectError> {
-    let outbox = Outbox::new(&workspace.paths);
+    let outbox = Outbox::at(&workspace.paths);
     let head = workspace.repository.head_for_reading()?;
     let Some(newest) = head.commit.filter(|_| head.reference != "HEAD") else {
         return Ok(WrittenNotices::default());

@@ -73,7 +73,7 @@ pub(crate) struct Round {
 
 /// Returns the channels with messages. Programs and addresses come only from the rules in force: files in the outbox cannot name any.
 pub(crate) fn receivers(workspace: &Workspace) -> Result<Vec<Receiver>, ProjectError> {
-    let waiting = Outbox::new(&workspace.paths).channels()?;
+    let waiting = Outbox::at(&workspace.paths).channels()?;
     if waiting.is_empty() {
         return Ok(Vec::new());
     }
@@ -110,7 +110,7 @@ pub(crate) fn deliver_notices(
         started.into_iter().map(std::thread::ScopedJoinHandle::join).collect::<Vec<_>>()
     });
     let rules = in_force(workspace, &workspace.repository.head_for_reading()?)?.rules;
-    report_dropped(workspace, &Outbox::new(&workspace.paths), &rules)?;
+    report_dropped(workspace, &Outbox::at(&workspace.paths), &rules)?;
     Ok(rounds.into_iter().flatten().collect::<Result<_, StoreError>>()?)
 }
 
@@ -122,7 +122,7 @@ pub(crate) fn deliver_channel(
     until: Instant,
     stop: &AtomicBool,
 ) -> Result<Round, StoreError> {
-    let outbox = Outbox::new(&receiver.paths);
+    let outbox = Outbox::at(&receiver.paths);
     let Some(_right) = outbox.delivering(&receiver.key)? else { return Ok(Round::default()) };
     let now = (receiver.clock)();
     let rest = outbox.rest(&receiver.key)?;
@@ -326,7 +326,7 @@ pub(crate) enum OutgoingState {
 
 /// Returns the waiting messages, channel by channel, the oldest first, then the dropped ones.
 pub(crate) fn outgoing(workspace: &Workspace) -> Result<Vec<OutgoingMessage>, ProjectError> {
-    let outbox = Outbox::new(&workspace.paths);
+    let outbox = Outbox::at(&workspace.paths);
     let now = workspace.now();
     let mut messages = Vec::new();
     for key in outbox.channels()? {

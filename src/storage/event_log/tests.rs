@@ -4,7 +4,7 @@ use super::*;
 
 /// Returns a new stream with three lines, and its writer.
 fn begun(home: &TempDir) -> (EventStream, StreamWriter) {
-    let stream = EventStream::new(&Paths::at(home.path()));
+    let stream = EventStream::at(&Paths::at(home.path()));
     let writer = stream.writing().unwrap().unwrap();
     let mut record = StreamRecord { kept: 7_u32, ..StreamRecord::default() };
     writer.append(&mut record, b"one\n").unwrap();
@@ -102,17 +102,16 @@ fn a_part_of_a_line_is_read_when_it_is_whole() {
 fn the_first_lines_left_for_the_stream_stay() {
     let home = TempDir::new().unwrap();
     let (stream, writer) = begun(&home);
-    let id = EventId::from_mark("one");
+    let id = EventId::new("one");
     for line in ["first\n", "second\n"] {
         stream.leave(&id, line).unwrap();
     }
     for stranger in [".aof-tmp-x.json", "aof_1.json"] {
         fs::write(home.path().join(".aof/events").join(stranger), "").unwrap();
     }
-    fs::create_dir(home.path().join(format!(".aof/events/{}.json", EventId::from_mark("two"))))
-        .unwrap();
+    fs::create_dir(home.path().join(format!(".aof/events/{}.json", EventId::new("two")))).unwrap();
     let left = stream.left().unwrap();
     assert_eq!(left, [(id.clone(), "first\n".to_owned())]);
-    writer.clear(&[id, EventId::from_mark("three")]).unwrap();
+    writer.clear(&[id, EventId::new("three")]).unwrap();
     assert_eq!(stream.left().unwrap(), []);
 }

@@ -38,7 +38,7 @@ fn put(folder: &Path, name: impl AsRef<OsStr>, text: &str, age: Duration) {
 }
 
 fn scan(paths: &Paths) -> Vec<Candidate> {
-    Inbox::new(paths).scan(Timestamp::now(), &|_| Witnessed::Nothing).unwrap()
+    Inbox::at(paths).scan(Timestamp::now(), &|_| Witnessed::Nothing).unwrap()
 }
 
 fn names(folder: &Path) -> Vec<String> {
@@ -76,7 +76,7 @@ fn half_a_file_is_never_ready() {
     for (witnessed, class) in
         [(Witnessed::Renamed, FileClass::Ready), (Witnessed::Closed, FileClass::Closed)]
     {
-        let seen = Inbox::new(&paths).scan(Timestamp::now(), &|_| witnessed).unwrap();
+        let seen = Inbox::at(&paths).scan(Timestamp::now(), &|_| witnessed).unwrap();
         let class_of = |name: &str| &seen.iter().find(|c| c.file.file == name).unwrap().class;
         assert_eq!(*class_of("fresh.yaml"), class);
         assert_eq!(*class_of("quiet.yaml"), FileClass::Ready);
@@ -144,7 +144,7 @@ fn oddities_are_told_without_being_opened() {
     for candidate in scan(&paths) {
         if let FileClass::Odd(oddity) = candidate.class {
             let reason = json!({"error": "odd_file", "message": oddity});
-            Inbox::new(&paths).refuse(&candidate.file, &reason).unwrap().unwrap();
+            Inbox::at(&paths).refuse(&candidate.file, &reason).unwrap().unwrap();
         }
     }
     assert_eq!(names(&inbox), [".good.yaml.swp", ".taken", "good.yaml", "line\nbreak.yaml"]);
@@ -157,7 +157,7 @@ fn oddities_are_told_without_being_opened() {
 #[test]
 fn a_taken_file_keeps_its_id_over_a_crash() {
     let (_home, paths) = project();
-    let inbox = Inbox::new(&paths);
+    let inbox = Inbox::at(&paths);
     fs::write(paths.inbox().join("done.yaml"), b"task: AOF-abc").unwrap();
     let taken = take_one(&inbox, "done.yaml");
     assert_eq!(names(&paths.inbox()), [".taken"]);
@@ -175,7 +175,7 @@ fn a_taken_file_keeps_its_id_over_a_crash() {
 #[test]
 fn one_at_a_time_works_on_a_taken_file() {
     let (_home, paths) = project();
-    let inbox = Inbox::new(&paths);
+    let inbox = Inbox::at(&paths);
     fs::write(paths.inbox().join("done.yaml"), b"one").unwrap();
     let taken = take_one(&inbox, "done.yaml");
     let held = inbox.open(&taken).unwrap().unwrap();
@@ -193,7 +193,7 @@ fn one_at_a_time_works_on_a_taken_file() {
 #[test]
 fn another_file_in_its_place_is_not_settled() {
     let (_home, paths) = project();
-    let inbox = Inbox::new(&paths);
+    let inbox = Inbox::at(&paths);
     fs::write(paths.inbox().join("done.yaml"), b"one").unwrap();
     let taken = take_one(&inbox, "done.yaml");
     let open = inbox.open(&taken).unwrap().unwrap();
@@ -207,7 +207,7 @@ fn another_file_in_its_place_is_not_settled() {
 #[test]
 fn of_many_takers_one_gets_each_file() {
     let (_home, paths) = project();
-    let inbox = Inbox::new(&paths);
+    let inbox = Inbox::at(&paths);
     let files: Vec<String> = (0..20).map(|n| format!("{n}.yaml")).collect();
     for file in &files {
         put(&paths.inbox(), file, "x", OLD);
@@ -231,7 +231,7 @@ fn of_many_takers_one_gets_each_file() {
 #[test]
 fn a_refused_file_lies_beside_its_reason() {
     let (_home, paths) = project();
-    let inbox = Inbox::new(&paths);
+    let inbox = Inbox::at(&paths);
     let reason = json!({"error": "unknown_outcome", "message": "no outcome `done`"});
     let mut places = Vec::new();
     for text in ["one", "two"] {
@@ -273,7 +273,7 @@ fn a_refused_file_lies_beside_its_reason() {
 #[test]
 fn a_reason_left_by_a_crash_is_not_given_to_another_file() {
     let (_home, paths) = project();
-    let inbox = Inbox::new(&paths);
+    let inbox = Inbox::at(&paths);
     fs::write(paths.root().join(REFUSED).join("done.yaml.reason.json"), b"{}").unwrap();
     put(&paths.inbox(), "done.yaml", "x", OLD);
     let place = inbox.refuse(&item("done.yaml"), &json!({"error": "e"})).unwrap().unwrap();
@@ -285,7 +285,7 @@ fn a_reason_left_by_a_crash_is_not_given_to_another_file() {
 fn strangers_among_the_taken_files_are_seen() {
     let (_home, paths) = project();
     fs::write(paths.taken().join("put here by hand.yaml"), b"x").unwrap();
-    let inbox = Inbox::new(&paths);
+    let inbox = Inbox::at(&paths);
     let taken = inbox.taken().unwrap();
     let [stranger] = taken.as_slice() else { panic!("{taken:?}") };
     assert_eq!(stranger.id, None);
@@ -300,7 +300,7 @@ fn a_name_as_long_as_can_be_is_refused_under_a_part_of_it() {
         [OsString::from(format!("{}.yaml", "é".repeat(125))), OsString::from_vec(vec![0xFF; 255])]
     {
         put(&paths.inbox(), &name, "x", OLD);
-        Inbox::new(&paths).refuse(&item(name), &json!({})).unwrap().unwrap();
+        Inbox::at(&paths).refuse(&item(name), &json!({})).unwrap().unwrap();
     }
     assert_eq!(names(&paths.inbox()), [".taken"]);
     assert_eq!(names(&paths.root().join(REFUSED)).len(), 4);
@@ -309,7 +309,7 @@ fn a_name_as_long_as_can_be_is_refused_under_a_part_of_it() {
 #[test]
 fn a_taken_file_keeps_which_visit_it_means_and_is_refused_under_its_own_name() {
     let (_home, paths) = project();
-    let inbox = Inbox::new(&paths);
+    let inbox = Inbox::at(&paths);
     let long = format!("{}.yaml", "x".repeat(115));
     for (name, branch) in [("done.yaml", None), (&*long, Some("security"))] {
         put(&paths.inbox(), name, "x", OLD);

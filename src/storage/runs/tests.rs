@@ -29,7 +29,7 @@ fn holder() -> Holder {
 
 fn home() -> (TempDir, Runs) {
     let home = TempDir::new().unwrap();
-    let runs = Runs::new(&Paths::at(home.path()));
+    let runs = Runs::at(&Paths::at(home.path()));
     (home, runs)
 }
 
@@ -148,7 +148,7 @@ const PROJECT: &str = "AOF_TEST_RUN_PROJECT";
 #[test]
 #[ignore = "the body of another process, started by the test below"]
 fn other_process_body() {
-    let runs = Runs::new(&Paths::at(std::env::var_os(PROJECT).unwrap()));
+    let runs = Runs::at(&Paths::at(std::env::var_os(PROJECT).unwrap()));
     let visit = open(&runs, "AOF-abc@1");
     let attempt = visit.begin().unwrap();
     attempt.note(&record(&attempt, None)).unwrap();

@@ -334,14 +334,11 @@ fn checklist_item(text: &str, loud: &str) -> Option<ChecklistItem> {
 
 /// Returns the number of done items, and the open ones. An item that people committed is open until its box is ticked, so removing it
 /// does not help.
-pub(crate) fn open_items(
-    items: &[ChecklistItem],
-    peoples: &[ChecklistItem],
-) -> (usize, Vec<String>) {
+pub(crate) fn open_items(all: &[ChecklistItem], peoples: &[ChecklistItem]) -> (usize, Vec<String>) {
     let mut ticked: Vec<&str> =
-        items.iter().filter(|item| item.is_done).map(|item| item.text.as_str()).collect();
+        all.iter().filter(|item| item.is_done).map(|item| item.text.as_str()).collect();
     let mut open: Vec<String> =
-        items.iter().filter(|item| !item.is_done).map(|item| item.text.clone()).collect();
+        all.iter().filter(|item| !item.is_done).map(|item| item.text.clone()).collect();
     let mut here = open.clone();
     let done = ticked.len();
     for item in peoples {

@@ -307,7 +307,6 @@ fn parts(
     task: &Task,
 ) -> impl Iterator<Item = (Option<&GateId>, Option<&RoleId>, Option<&AgentId>)> {
     let whole = (None, task.routing.role.as_ref(), task.routing.agent.as_ref());
-    let branches =
-        task.branches().map(|part| (Some(&part.id), Some(&part.role), part.agent.as_ref()));
+    let branches = task.branches().map(|one| (Some(&one.id), Some(&one.role), one.agent.as_ref()));
     std::iter::once(whole).chain(branches)
 }

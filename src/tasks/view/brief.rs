@@ -284,8 +284,7 @@ pub(crate) fn brief_markdown(file: &TaskFile, context: &GateContext, renewal: &s
         let by = review.from_agent.as_ref().map(|agent| format!(" by {agent}"));
         section(&format!("Sent back{}", by.unwrap_or_default()), lines);
     }
-    let line =
-        |statement: &Statement| format!("- {}", statement_lines(statement, "").join("\n  - "));
+    let line = |one: &Statement| format!("- {}", statement_lines(one, "").join("\n  - "));
     section("Said", context.statements.iter().map(line).collect());
     let task =
         [file.task.description.as_deref().unwrap_or_default(), file.body().trim_matches('\n')];

@@ -343,9 +343,8 @@ pub(crate) fn named_entries(
         let second = entry.authored.as_second();
         let is_of = |(_, visit): &(usize, &Visit)| visit.exited.as_second() == second;
         if let Some(person) = commit_message::named_in(&entry.message) {
-            let matching =
-                left.iter().filter(|one| is_of(one) && one.1.agent.as_ref() == Some(&person));
-            named.extend(matching.map(|(place, _)| *place));
+            let all = left.iter().filter(|one| is_of(one) && one.1.agent.as_ref() == Some(&person));
+            named.extend(all.map(|(place, _)| *place));
         }
         left.retain(|(_, visit)| visit.exited.as_second() < second);
         if left.is_empty() {

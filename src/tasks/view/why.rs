@@ -190,11 +190,10 @@ fn reasons(workspace: &Workspace, state: &TaskState) -> Vec<String> {
         ));
     }
     if rules.is_drifted(task)
-        && let (Some(earlier), Some(now)) =
-            (&task.workflow_hash, rules.hash(&task.routing.workflow))
+        && let (Some(old), Some(now)) = (&task.workflow_hash, rules.hash(&task.routing.workflow))
     {
         list.push(format!(
-            "it came there under earlier rules ({earlier}); it goes on under those in force ({now})"
+            "it came there under earlier rules ({old}); it goes on under those in force ({now})"
         ));
     }
     if let Some(reason) = workspace.underway() {

@@ -22,7 +22,7 @@ fn rules() -> Rules {
             bytes: fs::read(root().join(name)).unwrap(),
         })
         .collect();
-    assert!(names.iter().all(|name| RuleFile::from_name(name).is_some()));
+    assert!(names.iter().all(|name| RuleFile::at(name).is_some()));
     let configuration = load(&sources).unwrap();
     let (rules, findings) = Rules::new(configuration.project, configuration.org).unwrap();
     let worse: Vec<_> =

@@ -49,7 +49,7 @@ pub enum RuleFile {
 
 impl RuleFile {
     /// Returns the kind of a file, if it belongs to the configuration.
-    pub fn from_name(name: &str) -> Option<Self> {
+    pub fn at(name: &str) -> Option<Self> {
         match name {
             PROJECT_FILE => Some(Self::Project),
             ORG_FILE => Some(Self::Org),
@@ -109,7 +109,7 @@ pub fn read(sources: &[Source]) -> Reading {
     let mut loading = Loading::default();
     let mut sources: Vec<(RuleFile, &Source)> = sources
         .iter()
-        .filter_map(|source| RuleFile::from_name(&source.name).map(|subject| (subject, source)))
+        .filter_map(|source| RuleFile::at(&source.name).map(|subject| (subject, source)))
         .collect();
     sources.sort_by(|a, b| a.0.cmp(&b.0));
     for (subject, source) in sources {

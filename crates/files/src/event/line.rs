@@ -170,7 +170,7 @@ mod tests {
         );
         assert_eq!((read.kind, read.level), (Some(EventKind::TaskCommented), Level::Info));
         assert!(line.ends_with(",\"commit\":\"abc\"}\n"), "{line}");
-        let id = EventId::from_mark("x");
+        let id = EventId::new("x");
         let read = EventLine::read(&event_line(commented("x"), EventOrigin::Nowhere(&id))).unwrap();
         assert_eq!((read.commit(), read.id()), (None, Some(id)));
     }

@@ -372,7 +372,7 @@ pub(crate) fn leave_out_undeclared(
 
 /// Returns all problems of the outputs by the rules of the gate and its workflow. If they do not fit, texts are first replaced by
 /// the numbers that the shape asks for.
-pub(crate) fn judge_numbers(
+pub(crate) fn check_at(
     workflow: &Workflow,
     duty: &Duty,
     outcome: &Outcome,

@@ -11,4 +11,4 @@ mod tests;
 pub(crate) use describe::from_text;
 pub use describe::{Field, FieldInput, example, fields};
 pub use judge::{Problem, judge};
-pub(crate) use judge::{judge_numbers, judge_value, leave_out_undeclared, shape_of};
+pub(crate) use judge::{check_at, judge_value, leave_out_undeclared, shape_of};

@@ -179,9 +179,8 @@ pub fn preview_branch(
     let (_, gate) = rules.workflow_of(task)?.gate(&task.gate.as_ref()?.current)?;
     let fork = gate.fork()?;
     let verdict = fork.branch(branch)?.1.verdict(outcome);
-    let joined =
-        join_after(rules, task, fork, branch, verdict).map(|(join, _)| joined_outcome(join));
-    Some((verdict, joined))
+    let end = join_after(rules, task, fork, branch, verdict).map(|(join, _)| joined_outcome(join));
+    Some((verdict, end))
 }
 
 /// Sets the task's status and blockers from its open branches: it is ready while a branch waits for an agent.

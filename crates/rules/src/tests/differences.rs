@@ -216,21 +216,18 @@ fn no_field_of_a_role_or_an_agent_is_forgotten() {
         run: _,
         signing_keys: _,
     } = Agent::default();
-    assert_eq!(told_of(&|_, agent| agent.name = Some("Bob".into())), "name none -> Bob");
+    assert_eq!(told_of(&|_, one| one.name = Some("Bob".into())), "name none -> Bob");
+    assert_eq!(told_of(&|_, one| one.description = Some("new".into())), "description none -> new");
     assert_eq!(
-        told_of(&|_, agent| agent.description = Some("new".into())),
-        "description none -> new"
-    );
-    assert_eq!(
-        told_of(&|_, agent| agent.email = Some("a@b.example".into())),
+        told_of(&|_, one| one.email = Some("a@b.example".into())),
         "email none -> a@b.example"
     );
-    assert_eq!(told_of(&|_, agent| agent.may = vec![Permission::New]), "may differs");
-    assert_eq!(told_of(&|_, agent| agent.max_tasks = Some(2)), "maxTasks none -> 2");
-    assert_eq!(told_of(&|_, agent| agent.notify = vec![subscription.clone()]), "notify differs");
-    assert_eq!(told_of(&|_, agent| agent.run = Some(launch.clone())), "run differs");
+    assert_eq!(told_of(&|_, one| one.may = vec![Permission::New]), "may differs");
+    assert_eq!(told_of(&|_, one| one.max_tasks = Some(2)), "maxTasks none -> 2");
+    assert_eq!(told_of(&|_, one| one.notify = vec![subscription.clone()]), "notify differs");
+    assert_eq!(told_of(&|_, one| one.run = Some(launch.clone())), "run differs");
     let keys: Vec<PublicKey> = vec![id(super::ssh_made::MADE[0].0)];
-    assert_eq!(told_of(&|_, agent| agent.signing_keys.clone_from(&keys)), "signingKeys differs");
+    assert_eq!(told_of(&|_, one| one.signing_keys.clone_from(&keys)), "signingKeys differs");
     let one = differences((&project(plain()), &org()), (&project(plain()), &with_agent()));
     assert_eq!(one.len(), 1, "{one:?}");
 }

@@ -241,13 +241,8 @@ fn branches_are_rerouted_one_by_one() {
         let branches = &task.gate.as_ref().unwrap().branches;
         branches
             .iter()
-            .map(|part| {
-                format!(
-                    "{} {} {:?}",
-                    part.role,
-                    part.status,
-                    part.agent.as_ref().map(AgentId::as_str)
-                )
+            .map(|at| {
+                format!("{} {} {:?}", at.role, at.status, at.agent.as_ref().map(AgentId::as_str))
             })
             .collect::<Vec<_>>()
     };

@@ -173,19 +173,18 @@ fn loops_missing_people_and_other_rules_are_told_once_and_with_their_cause() {
 
 /// Returns rules in which every role and agent has its own `notify`, named after it.
 fn with_channels(mut project: Project, mut org: Org) -> Rules {
-    let notified = |name: &str, on: On| {
+    let note = |name: &str, on: On| {
         vec![Subscription { on, channel: Channel::Command(vec![name.to_owned()]) }]
     };
     for (role, known) in &mut org.roles {
-        known.notify = notified(&format!("role {role}"), On::Concerning);
+        known.notify = note(&format!("role {role}"), On::Concerning);
     }
     let agents = ["agent-3", "agent-7", "agent-8", "human-ada", "agent-5"];
-    let agents = agents.map(|name| {
-        (id(name), Agent { notify: notified(name, On::Concerning), ..Agent::default() })
-    });
+    let agents = agents
+        .map(|name| (id(name), Agent { notify: note(name, On::Concerning), ..Agent::default() }));
     org.agents = Some(agents.into_iter().collect());
     project.owner = Some("human-ada".into());
-    project.notify = notified("project", On::Only(vec![EventKind::TaskComplete]));
+    project.notify = note("project", On::Only(vec![EventKind::TaskComplete]));
     Rules::new(project, org).unwrap().0
 }
 

@@ -74,8 +74,8 @@ fn outputs(value: impl serde::Serialize) -> Map {
 
 fn at_review(rules: &Rules) -> Task {
     let task = opened(rules, &[]);
-    tell(rules, &task, "agent-7", |given| {
-        given.content.outputs = outputs(json!({"pr_url": "x", "files": ["a"]}));
+    tell(rules, &task, "agent-7", |done| {
+        done.content.outputs = outputs(json!({"pr_url": "x", "files": ["a"]}));
     })
     .unwrap()
     .task
@@ -83,9 +83,9 @@ fn at_review(rules: &Rules) -> Task {
 
 fn at_check(rules: &Rules) -> Task {
     let task = at_review(rules);
-    tell(rules, &task, "agent-3", |given| {
-        given.content.outcome = None;
-        given.content.outputs = outputs(json!({"$status": "Approved", "branch": "b"}));
+    tell(rules, &task, "agent-3", |done| {
+        done.content.outcome = None;
+        done.content.outputs = outputs(json!({"$status": "Approved", "branch": "b"}));
     })
     .unwrap()
     .task
@@ -95,8 +95,8 @@ fn at_check(rules: &Rules) -> Task {
 fn outputs_follow_the_declaration_of_the_gate() {
     let rules = made(WORKFLOW).unwrap();
     let task = opened(&rules, &[]);
-    let refused = tell(&rules, &task, "agent-7", |given| {
-        given.content.outputs = outputs(
+    let refused = tell(&rules, &task, "agent-7", |done| {
+        done.content.outputs = outputs(
             json!({"pr_ulr": "x", "files": "a", "branch": "evil", "repo": "y".repeat(100)}),
         );
     })
@@ -172,16 +172,16 @@ fn outputs_follow_the_declaration_of_the_gate() {
     ]
     "#);
     let only = |value| {
-        tell(&rules, &task, "agent-7", |given| given.content.outputs = outputs(value))
+        tell(&rules, &task, "agent-7", |done| done.content.outputs = outputs(value))
             .unwrap_err()
             .code()
     };
     assert_eq!(only(json!({"pr_url": "x".repeat(70)})), "output_too_large");
     assert_eq!(only(json!({"pr_url": "x", "repo": "z"})), "protected_output");
     // A blocked agent has no outputs yet.
-    tell(&rules, &task, "agent-7", |given| {
-        given.content.outcome = Some("blocked".into());
-        given.content.blockers = Some(vec!["no access to the repository".into()]);
+    tell(&rules, &task, "agent-7", |done| {
+        done.content.outcome = Some("blocked".into());
+        done.content.blockers = Some(vec!["no access to the repository".into()]);
     })
     .unwrap();
 }
@@ -191,9 +191,9 @@ fn the_status_is_the_outcome_and_is_not_kept() {
     let rules = made(WORKFLOW).unwrap();
     let task = at_review(&rules);
     let say = |outcome: Option<&str>, status: &str| {
-        tell(&rules, &task, "agent-3", |given| {
-            given.content.outcome = outcome.map(str::to_owned);
-            given.content.outputs = outputs(json!({"$status": status, "branch": "b"}));
+        tell(&rules, &task, "agent-3", |done| {
+            done.content.outcome = outcome.map(str::to_owned);
+            done.content.outputs = outputs(json!({"$status": status, "branch": "b"}));
         })
     };
     for step in [say(None, "approved"), say(Some("approved"), "APPROVED")] {
@@ -206,7 +206,7 @@ fn the_status_is_the_outcome_and_is_not_kept() {
     assert_eq!(say(None, "aproved").unwrap_err().code(), "invalid_outcome");
     // A gate with a signal reads an omitted outcome from the text: here there is none, which sends the task back.
     let variant =
-        tell(&rules, &task, "agent-3", |given| given.content.outcome = Some("needs_fixes".into()))
+        tell(&rules, &task, "agent-3", |done| done.content.outcome = Some("needs_fixes".into()))
             .unwrap_err();
     insta::assert_snapshot!(variant.message(Fix::to_string), @r#"
     one thing is wrong with the outputs for `needs_fixes` at gate `review`
@@ -230,10 +230,10 @@ fn a_verdict_is_read_from_the_text() {
     let rules = made(WORKFLOW).unwrap();
     let task = at_review(&rules);
     let write = |text: &str| {
-        tell(&rules, &task, "agent-3", |given| {
-            given.content.outcome = None;
-            given.content.summary = None;
-            given.content.body = Some(text.to_owned());
+        tell(&rules, &task, "agent-3", |done| {
+            done.content.outcome = None;
+            done.content.summary = None;
+            done.content.body = Some(text.to_owned());
         })
     };
     let step = write("I looked.\nBRANCH: fix/1\nDECISION: approved\n").unwrap();
@@ -261,33 +261,33 @@ fn a_verdict_is_read_from_the_text() {
 fn silence_uses_up_a_retry_and_a_contradiction_is_refused() {
     let rules = made(WORKFLOW).unwrap();
     let task = at_check(&rules);
-    let silent = tell(&rules, &task, "agent-5", |given| given.content.outcome = None).unwrap();
+    let silent = tell(&rules, &task, "agent-5", |done| done.content.outcome = None).unwrap();
     assert_eq!(stands(&silent.task), "implement@3 ready");
     assert_eq!(
         silent.task.history.last().unwrap().outcome,
         Ending::Completed(Outcome::NeedsReview)
     );
     let long = format!("{}\n<gate>FAIL</gate>", "no tests\n".repeat(2_000));
-    let failed = tell(&rules, &task, "agent-5", |given| {
-        given.content.outcome = None;
-        given.content.body = Some(long.clone());
+    let failed = tell(&rules, &task, "agent-5", |done| {
+        done.content.outcome = None;
+        done.content.body = Some(long.clone());
     });
     let notes = failed.unwrap().task.review.unwrap().notes.unwrap();
     assert!(notes.ends_with("[the rest is in the task's body]") && notes.len() < 5_000);
-    let torn = tell(&rules, &task, "agent-5", |given| {
-        given.content.body = Some("<gate>FAIL</gate>".into());
+    let torn = tell(&rules, &task, "agent-5", |done| {
+        done.content.body = Some("<gate>FAIL</gate>".into());
     })
     .unwrap_err();
     assert_eq!(torn.code(), "contradictory_verdict");
-    let agreed = tell(&rules, &task, "agent-5", |given| {
-        given.content.body = Some("`<gate>FAIL</gate>` <gate>PASS</gate>".into());
+    let agreed = tell(&rules, &task, "agent-5", |done| {
+        done.content.body = Some("`<gate>FAIL</gate>` <gate>PASS</gate>".into());
     });
     assert_eq!(stands(&agreed.unwrap().task), "complete");
     // The summary would mean another verdict without the text.
-    let summed = tell(&rules, &task, "agent-5", |given| {
-        given.content.outcome = None;
-        given.content.summary = Some("<gate>PASS</gate>".into());
-        given.content.body = Some("<gate>FAIL</gate>".into());
+    let summed = tell(&rules, &task, "agent-5", |done| {
+        done.content.outcome = None;
+        done.content.summary = Some("<gate>PASS</gate>".into());
+        done.content.body = Some("<gate>FAIL</gate>".into());
     });
     assert_eq!(stands(&summed.unwrap().task), "implement@3 ready");
 }
@@ -301,13 +301,13 @@ fn a_verdict_that_the_gate_does_not_have_is_none() {
     let rules = rules.unwrap();
     let task = at_review(&rules);
     let write = |outcome: Option<&str>, text: &str| {
-        tell(&rules, &task, "agent-3", |given| {
-            given.content.outcome = outcome.map(str::to_owned);
-            given.content.outputs = outcome.map_or_else(
+        tell(&rules, &task, "agent-3", |done| {
+            done.content.outcome = outcome.map(str::to_owned);
+            done.content.outputs = outcome.map_or_else(
                 || outputs(json!({"comments": "c"})),
                 |_| outputs(json!({"branch": "b"})),
             );
-            given.content.body = Some(text.to_owned());
+            done.content.body = Some(text.to_owned());
         })
     };
     for text in ["<gate>PASS</gate>", "<gate>fail</gate>"] {
@@ -333,10 +333,10 @@ fn an_empty_text_is_silence() {
     for (summary, body) in
         [(None, None), (Some(" "), Some("\n")), (None, Some("")), (Some(""), None)]
     {
-        let step = tell(&rules, &task, "agent-5", |given| {
-            given.content.outcome = None;
-            given.content.summary = summary.map(str::to_owned);
-            given.content.body = body.map(str::to_owned);
+        let step = tell(&rules, &task, "agent-5", |done| {
+            done.content.outcome = None;
+            done.content.summary = summary.map(str::to_owned);
+            done.content.body = body.map(str::to_owned);
         })
         .unwrap();
         assert_eq!(stands(&step.task), "implement@3 ready");

@@ -6,7 +6,7 @@ use super::guards;
 use super::reply::{fill_from_text, first_line, reading, take_fields, text, verdict};
 use super::visit::{Transition, check_ticket};
 use crate::act::{Act, Decision, Warning, WorkflowStep};
-use crate::outputs::{example, judge_numbers, leave_out_undeclared, shape_of};
+use crate::outputs::{check_at, example, leave_out_undeclared, shape_of};
 use crate::refusal::Refusal;
 use crate::routing::workplace::{Workplace, check_separate_session, may_complete};
 use crate::routing::{fork, loops, route};
@@ -358,8 +358,7 @@ pub(crate) fn interpret(
     let is_document = take_fields(workplace, &mut completion)?;
     completion.content.outcome = take_outcome_word(workplace, &mut completion)?;
     // The first line of a text is its summary; a document without text gets one from its content.
-    let front =
-        given.content.fields.as_ref().filter(|_| !is_document).map_or(0, |head| head.length);
+    let front = given.content.fields.as_ref().filter(|_| !is_document).map_or(0, |one| one.length);
     if completion.content.summary.is_none() {
         completion.content.summary =
             completion.content.body.as_ref().and_then(|body| first_line(&body[front..]));
@@ -390,8 +389,7 @@ pub(crate) fn interpret(
     if !names.is_empty() {
         warnings.push(Warning::UndeclaredOutputs { gate: workplace.station(), names });
     }
-    let problems =
-        judge_numbers(workflow, workplace.duty, &outcome, &mut completion.content.outputs);
+    let problems = check_at(workflow, workplace.duty, &outcome, &mut completion.content.outputs);
     if !problems.is_empty() {
         let shape = shape_of(workplace.duty, &outcome).unwrap_or_default();
         let example = if shape.kinds.is_empty() { serde_json::json!({}) } else { example(&shape) };

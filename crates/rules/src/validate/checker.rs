@@ -376,9 +376,8 @@ fn role(org: &Org, id: &RoleId, role: &Role, findings: &mut Vec<Finding>) {
 /// Returns whether the roles work beside each other as branches of one fork, and nowhere one after the other.
 fn only_beside(project: &Project, one: &RoleId, other: &RoleId) -> bool {
     let has = |gate: &Gate, role| gate.roles().contains(&role);
-    let gates = || {
-        project.workflows.iter().flat_map(|flow| flow.gates.iter().map(move |gate| (flow, gate)))
-    };
+    let gates =
+        || project.workflows.iter().flat_map(|one| one.gates.iter().map(move |gate| (one, gate)));
     let is_beside = |gate: &Gate| has(gate, one) && has(gate, other);
     let follows = |(workflow, gate): (&Workflow, &Gate)| {
         has(gate, one) && workflow.gates.iter().any(|next| next.id != gate.id && has(next, other))

@@ -443,12 +443,9 @@ fn decisions_and_variants_are_answers_too() {
     let node = yaml::parse(&declared, &yaml::ParseLimits::default()).unwrap();
     gate.outputs = shape_file::read(&node, &crate::files::config::decode::Faults::default());
     let status = "{\"$status\": \"approved\", \"branch\": \"x\"}";
-    let Ok(answer) = gate.hears(&fenced(status), None, OK) else { panic!("nothing was said") };
+    let Ok(done) = gate.hears(&fenced(status), None, OK) else { panic!("nothing was said") };
     assert_eq!(
-        (
-            answer.outcome.unwrap().as_str(),
-            answer.content.fields.unwrap().fields["branch"].as_str()
-        ),
+        (done.outcome.unwrap().as_str(), done.content.fields.unwrap().fields["branch"].as_str()),
         ("approved", Some("x"))
     );
     let mut plain = Gate::of(&["complete", "blocked"]);

@@ -86,16 +86,14 @@ impl Posted {
         ensure_visit(ticket, page)?;
         let opening = page.openings.iter().find(|opening| opening.ticket == *ticket);
         let outcome = self.text("outcome");
-        let choice =
-            opening.and_then(|opening| opening.choices.iter().find(|one| one.outcome == outcome));
+        let choice = opening.and_then(|at| at.choices.iter().find(|one| one.outcome == outcome));
         let mut outputs = Map::new();
         for (name, value) in &self.0 {
             let Some(name) = name.strip_prefix("out.") else { continue };
             if value.trim().is_empty() {
                 continue;
             }
-            let field =
-                choice.and_then(|choice| choice.outputs.iter().find(|one| one.name == name));
+            let field = choice.and_then(|at| at.outputs.iter().find(|one| one.name == name));
             let value =
                 field.map_or_else(|| value.as_str().into(), |field| field.value(value.trim()));
             outputs.insert(name.to_owned(), value);

@@ -98,9 +98,7 @@ fn damaged(text: &[u8], (number, damage): (usize, &Damage), side: &str) -> Vec<u
             let place = at(*place);
             [&all[..place], all.get(place + 1..).unwrap_or_default()].concat().concat()
         }
-        Damage::Own(place, number) => {
-            with(at(*place), format!("Line {number} of {side}.\n").as_bytes())
-        }
+        Damage::Own(place, nth) => with(at(*place), format!("Line {nth} of {side}.\n").as_bytes()),
         Damage::Ends => {
             all.iter().flat_map(|line| [line.trim_ascii_end(), b"\r\n"].concat()).collect()
         }

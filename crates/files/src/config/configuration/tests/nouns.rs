@@ -107,6 +107,6 @@ fn names_show_the_subject_of_a_file() {
         ("sub/project.yaml", None),
         ("project.yml", None),
     ] {
-        assert_eq!(RuleFile::from_name(name), subject, "{name}");
+        assert_eq!(RuleFile::at(name), subject, "{name}");
     }
 }

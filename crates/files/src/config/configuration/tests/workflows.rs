@@ -114,13 +114,10 @@ fn several_workflows_are_told_apart_by_name() {
     );
     assert_eq!(default(&[("project.yaml", &mapping)]), "two");
     assert_eq!(default(&[("workflows/only.yml", gates)]), "only");
-    let main = format!("workflow: {{{gates}}}");
+    let one = format!("workflow: {{{gates}}}");
     let under = format!("workflow:\n  name: late\n  {gates}\n");
-    let files = [
-        ("workflows/b.yaml", under.as_str()),
-        ("project.yaml", &main),
-        ("workflows/a.yaml", gates),
-    ];
+    let files =
+        [("workflows/b.yaml", under.as_str()), ("project.yaml", &one), ("workflows/a.yaml", gates)];
     assert_eq!(default(&files), "default");
     let names: Vec<String> =
         good(&files).project.workflows.iter().map(|one| one.name.to_string()).collect();
@@ -134,7 +131,7 @@ fn several_workflows_are_told_apart_by_name() {
       |
       = help: add `defaultWorkflow: a` to project.yaml, or name another of `a`, `late`
     ");
-    assert_snapshot!(bad(&[("project.yaml", &main), ("workflows/default.yaml", gates)]), @"
+    assert_snapshot!(bad(&[("project.yaml", &one), ("workflows/default.yaml", gates)]), @"
     error[duplicate_workflow]: there is already a workflow `default`, at project.yaml:1
      --> workflows/default.yaml:1:1
       |
@@ -153,7 +150,7 @@ fn several_workflows_are_told_apart_by_name() {
       |
       = help: give each workflow a `name` of its own
     ");
-    let other = format!("{main}\nworkflows:\n  two: {{name: three, {gates}}}\n");
+    let other = format!("{one}\nworkflows:\n  two: {{name: three, {gates}}}\n");
     assert_snapshot!(bad(&[("project.yaml", &other)]), @"
     error[conflicting_fields]: `workflow` and `workflows` exclude each other
      --> project.yaml:2:1
