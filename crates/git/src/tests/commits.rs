@@ -387,7 +387,7 @@ fn a_checkout_to_a_swept_commit_is_not_finished() {
     swept.test.write("src/x.txt", "mine\n");
     let CheckoutRecovery { unsettled, failed } = swept.finished(Duration::from_mins(2));
     assert_eq!(unsettled, []);
-    assert!(failed.is_some_and(|why| why.contains("does not have the commit `1234567890")));
+    assert!(failed.is_some_and(|why| why.contains("no longer has the commit `1234567890")));
     assert_eq!(swept.head(), swept.to);
     assert_eq!(fs::read_to_string(swept.test.path("src/x.txt")).unwrap(), "mine\n");
 }
