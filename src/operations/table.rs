@@ -154,7 +154,7 @@ pub(crate) const COMPLETE: Operation = Operation {
         InputField::optional("outcome", Text, "How it went; needed unless `text` says it")
             .needed_at(API.and(PAGE)),
         InputField::optional("blockers", Texts, "Needed with needs_review and blocked"),
-        InputField::optional("rejectionNotes", Text, "A word to whoever mends it")
+        InputField::optional("rejectionNotes", Text, "A word to the one who fixes it")
             .at(COMMAND.and(TOOL)),
         TASK,
         InputField::optional("gate", Text, "The gate that you mean; refused if another is open")

@@ -279,7 +279,7 @@ words!(
 );
 
 words!(
-    /// An operation that an agent may carry out although it is otherwise for people (DESIGN section 8).
+    /// An operation that an agent may carry out although it is otherwise for people.
     Permission, "a permission", {
         /// Create tasks.
         New = "new",

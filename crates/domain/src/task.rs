@@ -346,7 +346,7 @@ pub struct Work {
     pub text: String,
 }
 
-/// One ended visit (DESIGN section 4, `gateHistory`).
+/// One ended visit, an entry of `gateHistory`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Visit {
     /// The gate that was visited.

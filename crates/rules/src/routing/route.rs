@@ -1,4 +1,4 @@
-//! The routing function: the destination of an outcome (spec 1, 3.1 to 3.3; DESIGN section 5).
+//! The routing function: the destination of an outcome (spec 1, 3.1 to 3.3).
 
 use super::conditions::{ConditionScope, applies, until_holds};
 use super::loops::{self, Loop, since_round, store_outputs, this_round};
