@@ -26,7 +26,8 @@ pub(crate) use arguments::{
 };
 pub(crate) use error::{CliError, CliResult, exit_code};
 pub(crate) use output::{
-    BOLD, CYAN, DIM, GREEN, JSON_VERSION, Output, RED, YELLOW, bold, cyan, dim, first_of, green,
-    indented, json_line, merged, of_commit, painted, red, short, styled, width, wrapped, yellow,
+    BLUE, BOLD, CYAN, DIM, GREEN, JSON_VERSION, Output, RED, YELLOW, bold, cyan, dim, first_of,
+    green, indented, json_line, merged, of_commit, painted, red, short, styled, width, wrapped,
+    yellow,
 };
 pub(crate) use session::Session;

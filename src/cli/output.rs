@@ -211,6 +211,7 @@ pub(crate) const DIM: Style = Style::new().dimmed();
 pub(crate) const RED: Style = AnsiColor::Red.on_default().bold();
 pub(crate) const YELLOW: Style = AnsiColor::Yellow.on_default().bold();
 pub(crate) const GREEN: Style = AnsiColor::Green.on_default();
+pub(crate) const BLUE: Style = AnsiColor::Blue.on_default().bold();
 pub(crate) const CYAN: Style = AnsiColor::Cyan.on_default();
 
 /// Returns the text in that style.

@@ -189,7 +189,7 @@ impl BoardView {
         let mut lanes: Vec<BoardLane> =
             rules.project.workflows.iter().map(|flow| lane(rules, flow)).collect();
         let mut order: Vec<&TaskSummary> = listing.tasks.iter().map(|(task, _)| &**task).collect();
-        order.sort_by_key(|task| (task.priority(), task.due_or_never(), task.created, &task.id));
+        order.sort_by_key(|task| (task.urgency(*now), &task.id));
         for task in order {
             let card = card(source, task, &children, waits.contains(&task.id));
             let lane = lane_for(&mut lanes, &task.routing.workflow);

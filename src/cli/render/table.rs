@@ -1,11 +1,12 @@
 //! Tables: columns aligned by display width, and cut to the width of the terminal.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use anstyle::Style;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::cli::{BOLD, styled};
+use crate::cli::{BOLD, DIM, styled};
 use crate::files::printable::{is_one_line, one_line};
 
 /// The space between two columns.
@@ -29,6 +30,10 @@ struct Column<'a, R> {
     cell: Box<dyn Fn(&R) -> Cell + 'a>,
     is_right_aligned: bool,
     may_be_cut: bool,
+    /// The greatest width at a terminal.
+    bound: usize,
+    /// The space before it.
+    gap: usize,
     is_asked_for: bool,
     /// The rank: if there is little room, the column of the lowest rank is left out first; those without a rank stay.
     rank: Option<u8>,
@@ -39,6 +44,8 @@ struct Column<'a, R> {
 pub(crate) struct Cell {
     text: String,
     style: Style,
+    /// The bytes of the text that are bold.
+    bold: Range<usize>,
 }
 
 impl Cell {
@@ -47,7 +54,18 @@ impl Cell {
         if !is_one_line(&text) {
             text = one_line(&text);
         }
-        Self { text, style }
+        Self { text, style, bold: 0..0 }
+    }
+
+    /// Puts a text of our own before it, as it is.
+    pub(crate) fn behind(mut self, start: &str) -> Self {
+        self.text.insert_str(0, start);
+        self
+    }
+
+    /// Makes a part of the text bold.
+    pub(crate) fn bold(self, bold: Range<usize>) -> Self {
+        Self { bold, ..self }
     }
 }
 
@@ -69,6 +87,8 @@ impl<'a, R> Table<'a, R> {
             cell: Box::new(cell),
             is_right_aligned: false,
             may_be_cut: false,
+            bound: usize::MAX,
+            gap: GAP,
             is_asked_for: false,
             rank: None,
         });
@@ -90,9 +110,19 @@ impl<'a, R> Table<'a, R> {
         self.last(|column| column.rank = Some(rank))
     }
 
-    /// Shows the last column even if it is empty, or if there is little room.
+    /// Cuts the last column at a width, where lines have one.
+    pub(crate) fn bounded(self, bound: usize) -> Self {
+        self.last(|column| column.bound = bound)
+    }
+
+    /// Puts one space before the last column, in place of two.
+    pub(crate) fn close(self) -> Self {
+        self.last(|column| column.gap = 1)
+    }
+
+    /// Shows the last column even if it is empty.
     pub(crate) fn asked_for(self) -> Self {
-        self.last(|column| (column.is_asked_for, column.rank) = (true, None))
+        self.last(|column| column.is_asked_for = true)
     }
 
     /// Divides the rows into groups, by headings above rows.
@@ -119,6 +149,7 @@ impl<'a, R> Table<'a, R> {
             if texts.widest > 0 || column.is_asked_for {
                 let widest = texts.widest.max(column.title.width());
                 let widest = if column.may_be_cut { widest.min(WIDEST) } else { widest };
+                let widest = if width < usize::MAX { widest.min(column.bound) } else { widest };
                 shown.push((column, texts, widest));
             }
         }
@@ -126,7 +157,8 @@ impl<'a, R> Table<'a, R> {
             let widths = shown.iter().map(|(column, _, width)| {
                 if least && column.may_be_cut { NARROWEST.min(*width) } else { *width }
             });
-            widths.sum::<usize>() + GAP * shown.len().saturating_sub(1)
+            let gaps = shown.iter().skip(1).map(|(column, ..)| column.gap);
+            widths.chain(gaps).sum::<usize>()
         };
         while total(&shown, true) > width {
             let ranked = (0..shown.len()).filter(|at| shown[*at].0.rank.is_some());
@@ -140,18 +172,16 @@ impl<'a, R> Table<'a, R> {
             over -= less;
         }
         let mut text = String::new();
-        let titles = shown.iter().map(|(column, _, width)| {
-            (column.is_right_aligned, column.title.as_str(), BOLD, *width)
-        });
+        let titles = shown
+            .iter()
+            .map(|(column, _, width)| (*column, (column.title.as_str(), DIM, 0..0), *width));
         push_line(&mut text, titles);
         for row in 0..self.rows.len() {
             for (_, heading) in self.headings.iter().filter(|(above, _)| *above == row) {
                 text.push_str(&format!("\n{heading}\n"));
             }
-            let cells = shown.iter().map(|(column, texts, width)| {
-                let (text, style) = texts.get(row);
-                (column.is_right_aligned, text, style, *width)
-            });
+            let cells =
+                shown.iter().map(|(column, texts, width)| (*column, texts.get(row), *width));
             push_line(&mut text, cells);
         }
         text
@@ -162,44 +192,52 @@ impl<'a, R> Table<'a, R> {
 #[derive(Default)]
 struct Texts {
     all: String,
-    /// The end of each text, and its style.
-    ends: Vec<(usize, Style)>,
+    /// The end of each text, its style, and its bold part.
+    ends: Vec<(usize, Style, Range<usize>)>,
     widest: usize,
 }
 
 impl Texts {
     fn push(&mut self, cell: &Cell) {
         self.all.push_str(&cell.text);
-        self.ends.push((self.all.len(), cell.style));
+        self.ends.push((self.all.len(), cell.style, cell.bold.clone()));
         self.widest = self.widest.max(columns(&cell.text));
     }
 
-    fn get(&self, row: usize) -> (&str, Style) {
+    fn get(&self, row: usize) -> (&str, Style, Range<usize>) {
         let start = if row > 0 { self.ends[row - 1].0 } else { 0 };
-        let (end, style) = self.ends[row];
-        (&self.all[start..end], style)
+        let (end, style, bold) = self.ends[row].clone();
+        (&self.all[start..end], style, bold)
     }
 }
 
-/// Adds a line of texts, each with its style and the width of its column.
-fn push_line<'c>(line: &mut String, cells: impl Iterator<Item = (bool, &'c str, Style, usize)>) {
+/// Adds a line of texts, each with its style and bold part, and the width of its column.
+fn push_line<'c, R: 'c>(
+    line: &mut String,
+    cells: impl Iterator<Item = (&'c Column<'c, R>, (&'c str, Style, Range<usize>), usize)>,
+) {
     // The space to the left of the next text.
     let mut space = 0;
-    for (place, (is_right_aligned, text, style, width)) in cells.enumerate() {
+    for (place, (column, (text, style, bold), width)) in cells.enumerate() {
         let text = cut(text, width);
         let left = width.saturating_sub(columns(&text));
-        space += if place > 0 { GAP } else { 0 };
-        space += if is_right_aligned { left } else { 0 };
+        space += if place > 0 { column.gap } else { 0 };
+        space += if column.is_right_aligned { left } else { 0 };
         if !text.is_empty() {
             line.extend(std::iter::repeat_n(' ', space));
-            if style == Style::new() {
-                line.push_str(&text);
-            } else {
-                line.push_str(&styled(style, text));
+            let (start, end) = (bold.start.min(text.len()), bold.end.min(text.len()));
+            for (part, style) in
+                [(&text[..start], style), (&text[start..end], BOLD), (&text[end..], style)]
+            {
+                match part {
+                    "" => {}
+                    part if style == Style::new() => line.push_str(part),
+                    part => line.push_str(&styled(style, part)),
+                }
             }
             space = 0;
         }
-        space += if is_right_aligned { 0 } else { left };
+        space += if column.is_right_aligned { 0 } else { left };
     }
     line.push('\n');
 }
@@ -210,14 +248,21 @@ fn columns(text: &str) -> usize {
     if is_plain { text.len() } else { text.width() }
 }
 
-/// Returns the text in at most `width` columns, with `…` where it is cut: after a word, if it has several.
+/// Returns the text in at most `width` columns: up to the last letter that fits, and `…` in place of the rest.
 pub(crate) fn cut(text: &str, width: usize) -> Cow<'_, str> {
     if columns(text) <= width {
         return Cow::Borrowed(text);
     }
     // One column is for the ellipsis.
-    let cut = format!("{}…", text[..fitting(text, width.saturating_sub(1))].trim_end());
-    Cow::Owned(cut)
+    let (mut used, mut end) = (1, 0);
+    for (at, letter) in text.char_indices() {
+        used += letter.width().unwrap_or(0);
+        if used > width {
+            break;
+        }
+        end = at + letter.len_utf8();
+    }
+    Cow::Owned(format!("{}…", text[..end].trim_end()))
 }
 
 /// Returns the length of the beginning of a text that fits into `width` columns, in whole words if possible.
@@ -279,9 +324,16 @@ mod tests {
         let text = drawn(&ROWS, 28);
         assert_eq!(
             text,
-            "ID   TITLE               AGE\na    short                5m\nbcd  日本語 and some…    12h\n"
+            "ID   TITLE               AGE\na    short                5m\nbcd  日本語 and some m…  12h\n"
         );
         assert!(text.lines().all(|line| line.width() == 28));
+    }
+
+    #[test]
+    fn a_narrow_table_drops_extra_columns() {
+        let text = drawn(&ROWS, 22);
+        assert_eq!(text, "ID   TITLE\na    short\nbcd  日本語 and some m…\n");
+        assert_eq!(drawn(&ROWS, 3), text, "what is left is as narrow as it gets");
     }
 
     #[test]
@@ -292,22 +344,14 @@ mod tests {
             text.lines().all(|line| line.width() == "bcd".len() + WIDEST + "12h".len() + 2 * GAP),
             "{text}"
         );
-        assert!(text.contains(" word…"), "{text}");
+        assert!(text.contains("…"), "{text}");
     }
 
     #[test]
-    fn a_narrow_table_drops_extra_columns() {
-        let text = drawn(&ROWS, 22);
-        assert_eq!(text, "ID   TITLE\na    short\nbcd  日本語 and some…\n");
-        assert_eq!(drawn(&ROWS, 3), text, "what is left is as narrow as it gets");
-    }
-
-    #[test]
-    fn a_text_is_cut_behind_a_word_and_never_inside_a_wide_letter() {
-        assert_eq!(cut("one two three", 12), "one two…");
-        assert_eq!(cut("one two three", 8), "one two…");
-        assert_eq!(cut("one two three", 7), "one…");
-        assert_eq!(cut("onetwothree four", 7), "onetwo…");
+    fn a_text_is_cut_behind_the_last_letter_that_fits() {
+        assert_eq!(cut("one two three", 12), "one two thr…");
+        assert_eq!(cut("one two three", 9), "one two…");
+        assert_eq!(cut("one two three", 7), "one tw…");
         assert_eq!(cut("Fix 日本語", 8), "Fix 日…");
         assert_eq!(cut("日本語", 6), "日本語");
         assert_eq!(cut("日本語", 5), "日本…");

@@ -3,13 +3,13 @@
 use anstyle::Style;
 
 use crate::cli::render::table::{Cell, Table};
-use crate::cli::{CYAN, DIM, GREEN, RED, Words, YELLOW, between, local_time};
-use crate::domain::{
-    AgentId, Due, GateId, OpenBranch, Priority, RoleId, Status, TaskId, Timestamp, distinct,
-};
+use crate::cli::{BLUE, DIM, RED, Words, YELLOW, local_time};
+use crate::domain::{AgentId, GateId, Priority, RoleId, TaskId, Timestamp};
+use crate::rules::Rules;
 use crate::storage::ProjectPath;
 use crate::tasks::headers::listing::Listing;
 use crate::tasks::headers::summary::TaskSummary;
+use crate::tasks::view::words::{self, ShortIds, TurnKind};
 
 /// A task in a list.
 #[derive(Debug, Clone, Copy)]
@@ -24,6 +24,8 @@ pub(crate) struct Row<'l> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ListColumn {
     Id,
+    /// The priority as a mark.
+    Mark,
     Title,
     Gate,
     Status,
@@ -113,75 +115,109 @@ impl Grouping {
     }
 }
 
-impl ListColumn {
-    /// The default columns of a list.
-    pub(crate) const USUAL: &[Self] = &[
-        Self::Id,
-        Self::Title,
-        Self::Gate,
-        Self::Status,
-        Self::Who,
-        Self::Priority,
-        Self::Due,
-        Self::Checklist,
-        Self::Age,
-    ];
+/// The widths below which a list has fewer columns.
+const NARROW: usize = 60;
+const WIDE: usize = 100;
 
+/// The facts from which the cells of a list are made.
+pub(crate) struct ListFacts<'l> {
+    pub listing: &'l Listing,
+    pub rules: &'l Rules,
+    /// The reader, if known.
+    pub reader: Option<AgentId>,
+    pub ids: ShortIds,
+    pub width: usize,
+    pub now: Timestamp,
+}
+
+impl ListFacts<'_> {
+    /// Returns the columns of a list for which none were asked: fewer at a narrow terminal. Programs get all, with the state.
+    pub(crate) fn usual_columns(&self) -> Vec<ListColumn> {
+        use ListColumn::{Age, Due, Gate, Id, Mark, Status, Tags, Title, Who};
+        let is_any_due = self.listing.tasks.iter().any(|(task, _)| task.plan.due.is_some());
+        match self.width {
+            usize::MAX => vec![Id, Mark, Title, Gate, Status, Who, Tags, Due, Age],
+            WIDE.. => vec![Id, Mark, Title, Gate, Who, Tags, Due, Age],
+            NARROW.. => vec![Id, Mark, Title, Gate, Who, if is_any_due { Due } else { Age }],
+            _ => vec![Id, Mark, Title, Who],
+        }
+    }
+
+    fn is_short(&self) -> bool {
+        self.width < WIDE
+    }
+}
+
+impl ListColumn {
     /// Adds the column to a table.
     pub(crate) fn add_to<'l>(
         self,
         table: Table<'l, Row<'l>>,
-        listing: &'l Listing,
-        now: Timestamp,
+        facts: &'l ListFacts<'l>,
     ) -> Table<'l, Row<'l>> {
-        let cell = move |row: &Row<'l>| self.cell(*row, listing, now);
+        let cell = move |row: &Row<'l>| self.cell(*row, facts);
         let title = self.title();
-        let table = match self {
-            Self::Title | Self::Who | Self::Tags => table.long(title, cell),
-            Self::Age => table.right(title, cell),
-            _ => table.left(title, cell),
-        };
-        // The columns that are left out first if there is little room.
         match self {
-            Self::Priority => table.extra(0),
-            Self::Checklist => table.extra(1),
-            Self::Age => table.extra(2),
-            Self::Who => table.extra(3),
-            Self::Due => table.extra(4),
-            Self::Status => table.extra(5),
-            _ => table,
+            Self::Title => table.long(title, cell).close(),
+            Self::Tags => table.left(title, cell).bounded(10),
+            Self::Gate | Self::Who => table.left(title, cell).bounded(9),
+            Self::Mark => table.right(title, cell).close().asked_for(),
+            Self::Age | Self::Due => table.right(title, cell),
+            _ => table.left(title, cell),
         }
     }
 
-    /// Returns the heading of the column: its name, in capitals.
+    /// Returns the heading of the column: its name, in capitals; none for the marks.
     fn title(self) -> String {
         let named = COLUMNS.iter().find(|(_, column, _)| *column == self);
         named.map(|(name, ..)| name.to_uppercase()).unwrap_or_default()
     }
 
-    fn cell(self, row: Row<'_>, listing: &Listing, now: Timestamp) -> Cell {
-        let task = row.task;
+    fn cell(self, row: Row<'_>, facts: &ListFacts<'_>) -> Cell {
+        let (task, listing, now) = (row.task, facts.listing, facts.now);
         let joined = |names: Vec<&str>| Cell::from(names.join(", "));
         match self {
-            Self::Id => Cell::styled(CYAN, format!("{}{}", indent(row, listing), task.id)),
+            Self::Id => id(task, facts),
+            Self::Mark => Cell::styled(style_of(task.priority()), words::mark(task.priority())),
             Self::Title => title(row, listing),
             Self::Gate => task.current_gate().map_or("", GateId::as_str).into(),
-            Self::Status => Cell::styled(style_of(task), task.shown_state()),
-            Self::Who => who(task),
+            Self::Status => task.shown_state().into(),
+            Self::Who => {
+                let waits = listing.waiting.contains(&task.id);
+                let turn = words::turn(task, facts.rules, facts.reader.as_ref(), waits, &facts.ids);
+                let style = match turn.kind {
+                    TurnKind::Stopped => YELLOW,
+                    TurnKind::You => BLUE,
+                    TurnKind::Taken => Style::new(),
+                    TurnKind::Open | TurnKind::Ended => DIM,
+                };
+                Cell::styled(style, turn.phrase)
+            }
             Self::Role => joined(task.roles().map(RoleId::as_str).collect()),
             Self::Agent => joined(task.agents().map(AgentId::as_str).collect()),
-            Self::Priority => priority(task.priority()),
+            Self::Priority => match task.priority() {
+                Priority::Medium => Cell::from(""),
+                priority => Cell::styled(style_of(priority), priority),
+            },
             Self::Age => {
-                let entered = task.gate.as_ref().map(|open| between(open.entered, now));
-                Cell::styled(DIM, entered.unwrap_or_default())
+                let age = task.gate.as_ref().map(|open| words::short_age(open.entered, now));
+                Cell::styled(DIM, age.unwrap_or_default())
             }
-            Self::Due => due(task, now),
+            Self::Due => {
+                let zone = &facts.rules.project.timezone;
+                let due = task.plan.due.map(|due| words::due(due, now, zone));
+                let style = if task.is_overdue(now) { RED } else { Style::new() };
+                Cell::styled(style, due.unwrap_or_default())
+            }
             Self::Milestone => task.plan.milestone.as_deref().unwrap_or_default().into(),
             Self::Checklist => match task.checklist.total() {
                 0 => Cell::from(""),
                 total => Cell::from(format!("{}/{total}", task.checklist.done)),
             },
-            Self::Tags => joined(task.tags.iter().map(String::as_str).collect()),
+            Self::Tags => {
+                let tags = task.tags.iter().map(|tag| format!("#{tag}"));
+                tags.collect::<Vec<_>>().join(" ").into()
+            }
             Self::Workflow => (&task.routing.workflow).into(),
             Self::Parent => task.parent.as_ref().map_or("", TaskId::as_str).into(),
             Self::Created => local_time(task.created).into(),
@@ -191,65 +227,54 @@ impl ListColumn {
     }
 }
 
-/// Returns the text before the id in a tree.
-fn indent(row: Row<'_>, listing: &Listing) -> String {
-    match listing.tree.as_ref().map_or(0, |tree| tree.depths[row.place]) {
-        0 => String::new(),
-        depth => format!("└{} ", "─".repeat(depth)),
-    }
+/// Returns the id, with the beginning that tells it apart in bold; without its prefix where there is little room.
+fn id(task: &TaskSummary, facts: &ListFacts<'_>) -> Cell {
+    let (whole, place) = (task.id.as_str(), facts.ids.place(&task.id));
+    let prefix = if facts.is_short() { whole.len() - task.id.local().len() } else { 0 };
+    Cell::styled(DIM, &whole[prefix..]).bold(place.start - prefix..place.end - prefix)
 }
 
+/// Returns the title: in a tree below branches, and with how many of its parts are complete.
 fn title(row: Row<'_>, listing: &Listing) -> Cell {
-    let progress = listing.tree.as_ref().and_then(|tree| tree.progress.get(&row.task.id));
-    let done = progress.map(|done| format!(" ({done} children complete)"));
-    Cell::from(format!("{}{}", row.task.title, done.unwrap_or_default()))
+    let Some(tree) = &listing.tree else { return Cell::from(&row.task.title) };
+    let done = tree.progress.get(&row.task.id).map(|done| format!(" ({done})"));
+    let title = Cell::from(format!("{}{}", row.task.title, done.unwrap_or_default()));
+    title.behind(&branches(&tree.depths, row.place))
 }
 
-/// Returns the due date: a day as people wrote it, a time in their time zone.
-fn due(task: &TaskSummary, now: Timestamp) -> Cell {
-    let Some(due) = task.plan.due else { return Cell::from("") };
-    let style = if task.is_overdue(now) { RED } else { Style::new() };
-    match due {
-        Due::Day(day) => Cell::styled(style, day),
-        Due::At(at) => Cell::styled(style, local_time(at)),
-    }
+/// Returns the branches of a tree that lead to a row.
+fn branches(depths: &[usize], row: usize) -> String {
+    let depth = depths[row];
+    let goes_on = |level: usize| {
+        let below = depths[row + 1..].iter().find(|other| **other <= level);
+        below == Some(&level)
+    };
+    let stem = |level| match (level == depth, goes_on(level)) {
+        (true, true) => "├─ ",
+        (true, false) => "└─ ",
+        (false, true) => "│  ",
+        (false, false) => "   ",
+    };
+    (1..=depth).map(stem).collect()
 }
 
-fn style_of(task: &TaskSummary) -> Style {
-    match task.status {
-        _ if task.is_new => CYAN,
-        Status::InProgress | Status::Complete => GREEN,
-        Status::Blocked => YELLOW,
-        Status::Failed => RED,
-        Status::Cancelled => DIM,
-        Status::Ready => Style::new(),
-    }
-}
-
-/// Returns the holder, otherwise the role; at a fork for each open branch.
-fn who(task: &TaskSummary) -> Cell {
-    if !task.open_branches.is_empty() {
-        let turn = |branch: &OpenBranch| match &branch.agent {
-            Some(agent) => agent.to_string(),
-            None => branch.role.to_string(),
-        };
-        return Cell::from(
-            distinct(task.open_branches.iter().map(turn)).collect::<Vec<_>>().join(", "),
-        );
-    }
-    match (&task.routing.agent, &task.role) {
-        (Some(agent), _) => Cell::from(agent),
-        (None, Some(role)) => Cell::styled(DIM, role),
-        (None, None) => Cell::from(""),
-    }
-}
-
-fn priority(priority: Priority) -> Cell {
-    let style = match priority {
+fn style_of(priority: Priority) -> Style {
+    match priority {
         Priority::Critical => RED,
         Priority::High => YELLOW,
         Priority::Low => DIM,
-        Priority::Medium => return Cell::from(""),
-    };
-    Cell::styled(style, priority)
+        Priority::Medium => Style::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn branches_lead_to_the_rows_of_a_tree() {
+        let depths = [0, 1, 2, 1, 2, 0, 1];
+        let drawn: Vec<String> = (0..depths.len()).map(|row| branches(&depths, row)).collect();
+        assert_eq!(drawn, ["", "├─ ", "│  └─ ", "└─ ", "   └─ ", "", "└─ "]);
+    }
 }

@@ -1,17 +1,18 @@
 //! `aof list`
 
 use std::collections::BTreeMap;
+use std::io::IsTerminal;
 
 use serde::Serialize;
 use serde_json::Value;
 
-use super::columns::{COLUMNS, GROUPINGS, Grouping, ListColumn, Row};
+use super::columns::{COLUMNS, GROUPINGS, Grouping, ListColumn, ListFacts, Row};
 use crate::cli::render::changes;
 use crate::cli::render::table::Table;
 use crate::cli::{
     CliError, CliResult, Session, Words, agent_variable, bold, counted, dim, width, words,
 };
-use crate::domain::{AgentId, GateId, RoleId, Timestamp, TypedDue, WorkflowName};
+use crate::domain::{AgentId, GateId, RoleId, TypedDue, TypedTask, WorkflowName};
 use crate::files::printable::one_line;
 use crate::project::issue::left_out_warning;
 use crate::project::workspace::acting_agent;
@@ -19,9 +20,11 @@ use crate::rules::{Rules, Warning};
 use crate::tasks::headers::filter::{FilterFault, FilterKey, FilterState, TaskFilter};
 use crate::tasks::headers::list::{ListRequest, ListShape, Sort, check_filter_names, list};
 use crate::tasks::headers::listing::Listing;
+use crate::tasks::headers::lookup;
 use crate::tasks::headers::search::Query;
 use crate::tasks::headers::summary::{ChildProgress, NEW, SummaryDocument, WAITING};
 use crate::tasks::view::task_view::warnings_value;
+use crate::tasks::view::words::ShortIds;
 
 const STATES: Words<&str> = &[
     ("ready", "ready", "Waits for an agent"),
@@ -36,7 +39,11 @@ const STATES: Words<&str> = &[
 ];
 
 const ORDERS: Words<Sort> = &[
-    ("priority", Sort::Priority, "The most urgent first, then what is due first, then the oldest"),
+    (
+        "priority",
+        Sort::Priority,
+        "Late first, then by priority, due date, and the longest at its gate",
+    ),
     ("due", Sort::Due, "What is due first"),
     ("created", Sort::Created, "The oldest first"),
     ("updated", Sort::Updated, "The one changed last first"),
@@ -78,7 +85,7 @@ pub(crate) struct ListArgs {
     #[arg(long = "milestone", value_name = "NAME")]
     milestones: Vec<String>,
     /// Only what is late: its due date has passed, or the time limit of its gate
-    #[arg(long)]
+    #[arg(long, visible_alias = "late")]
     overdue: bool,
     /// Only what is due before this day, as in `2026-12-01` or `fri`, or before a time with its zone
     #[arg(long, value_name = "DATE")]
@@ -86,6 +93,9 @@ pub(crate) struct ListArgs {
     /// Only what can be handed out now
     #[arg(long)]
     ready: bool,
+    /// Only the parts of this task
+    #[arg(long, value_name = "ID")]
+    parent: Option<TypedTask>,
     /// Only with these words, or "phrases", in id, title, labels, summaries or text
     #[arg(long, value_name = "WORDS")]
     search: Option<Query>,
@@ -101,6 +111,9 @@ pub(crate) struct ListArgs {
     /// These columns in this order, as in `id,title,gate`
     #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = words(COLUMNS))]
     columns: Vec<ListColumn>,
+    /// At most so many tasks; 0 shows all
+    #[arg(long, value_name = "COUNT", default_value = "0")]
+    limit: usize,
     /// What comes first
     #[arg(long, value_name = "ORDER", default_value = "priority", value_parser = words(ORDERS))]
     sort: Sort,
@@ -139,8 +152,11 @@ pub(crate) fn run(session: &Session, args: &ListArgs) -> CliResult {
     let me = || acting_agent(&workspace, &in_force.rules.org, args.me.as_ref(), true);
     let filter = args.filter()?;
     let states = [FilterState::Mine, FilterState::Waiting];
-    let you = states.iter().any(|state| filter.asks_for(*state)).then(me).transpose()?;
+    let is_asked = states.iter().any(|state| filter.asks_for(*state));
+    let marks_waiting = !session.output.is_json();
+    let you = if is_asked { Some(me()?) } else { marks_waiting.then(me).and_then(Result::ok) };
     let mine = you.clone().filter(|_| filter.asks_for(FilterState::Mine));
+    let parent = args.parent.as_ref().map(|parent| lookup::task(&workspace, parent)).transpose()?;
     let request = ListRequest {
         filter,
         you,
@@ -148,9 +164,15 @@ pub(crate) fn run(session: &Session, args: &ListArgs) -> CliResult {
         search: args.search.clone(),
         all: args.all,
         shape: if args.tree { ListShape::Tree } else { ListShape::Flat },
+        marks_waiting,
+        parent,
     };
-    let listing = list(&workspace, &in_force, &request, args.sort);
+    let mut listing = list(&workspace, &in_force, &request, args.sort);
     check_filter_names(&request.filter, &in_force.rules, &listing)?;
+    let limit = if args.limit == 0 { usize::MAX } else { args.limit };
+    let cut = listing.tasks.split_off(limit.min(listing.tasks.len()));
+    let more = cut.len();
+    listing.left_out.extend(cut);
     let circles = listing.circles.iter().cloned();
     let warnings: Vec<Warning> = circles
         .map(|tasks| Warning::DependencyCircle { tasks })
@@ -176,7 +198,24 @@ pub(crate) fn run(session: &Session, args: &ListArgs) -> CliResult {
         session.output.say("no tasks");
     } else {
         let me = mine.as_ref().filter(|_| !args.tree);
-        session.output.print(&drawn(&listing, args, me, &in_force.rules, workspace.now()));
+        let all = listing.tasks.iter().chain(&listing.left_out).map(|(task, _)| task);
+        let open = all.filter(|task| args.all || !task.is_finished()).map(|task| &task.id);
+        let width = width();
+        let facts = ListFacts {
+            // Programs get whole ids.
+            ids: if width < usize::MAX { ShortIds::new(open) } else { ShortIds::default() },
+            listing: &listing,
+            rules: &in_force.rules,
+            reader: request.you.clone(),
+            width,
+            now: workspace.now(),
+        };
+        session.output.print(&drawn(&facts, args, me));
+        if more > 0 {
+            session.output.say(dim(format!("... {more} more: --limit 0")));
+        } else if std::io::stdout().is_terminal() {
+            session.output.print(&format!("{}\n", dim(counts(&listing))));
+        }
     }
     session.warn_all(&warnings);
     let code = changes::tell_unreadable(session, &listing.unreadable);
@@ -205,33 +244,40 @@ struct TaskRow<'l> {
     children: Option<ChildProgress>,
 }
 
-fn drawn(
-    listing: &Listing,
-    args: &ListArgs,
-    me: Option<&AgentId>,
-    rules: &Rules,
-    now: Timestamp,
-) -> String {
-    let tasks = listing.tasks.iter().enumerate();
+/// Returns the number of the listed tasks that are open, and in which states.
+fn counts(listing: &Listing) -> String {
+    let mut states: BTreeMap<&str, usize> = BTreeMap::new();
+    for (task, _) in listing.tasks.iter().filter(|(task, _)| !task.is_finished()) {
+        *states.entry(task.shown_state()).or_default() += 1;
+    }
+    let order = ["in_progress", "ready", WAITING, "blocked", NEW];
+    let parts =
+        order.iter().filter_map(|state| Some((state.replace('_', " "), states.get(state)?)));
+    let parts: Vec<String> = parts.map(|(state, count)| format!("{count} {state}")).collect();
+    format!("{} open: {}", states.values().sum::<usize>(), parts.join(", "))
+}
+
+fn drawn(facts: &ListFacts<'_>, args: &ListArgs, me: Option<&AgentId>) -> String {
+    let tasks = facts.listing.tasks.iter().enumerate();
     let all: Vec<Row<'_>> = tasks.map(|(place, (task, path))| Row { place, task, path }).collect();
     let (rows, headings) = match (args.group_by, me) {
-        (Some(by), _) => grouped(&all, by, rules),
+        (Some(by), _) => grouped(&all, by, facts.rules),
         (None, Some(me)) => mine_and_free(&all, me),
         (None, None) => (all, Vec::new()),
     };
     let mut table = Table::new(&rows).grouped(headings);
     let has_own_columns = !args.columns.is_empty();
-    let columns = if has_own_columns { &args.columns[..] } else { ListColumn::USUAL };
-    for column in columns.iter().copied() {
+    let columns = if has_own_columns { args.columns.clone() } else { facts.usual_columns() };
+    for column in columns {
         if !has_own_columns && args.group_by.is_some_and(|by| by.column() == Some(column)) {
             continue;
         }
-        table = column.add_to(table, listing, now);
+        table = column.add_to(table, facts);
         if has_own_columns {
             table = table.asked_for();
         }
     }
-    table.render(width())
+    table.render(facts.width)
 }
 
 /// Returns the rows by group, and the heading of each group with the number of the row below it. A task with several roles or agents
@@ -267,7 +313,7 @@ fn grouped<'l>(
 fn mine_and_free<'l>(rows: &[Row<'l>], me: &AgentId) -> (Vec<Row<'l>>, Vec<(usize, String)>) {
     let is_mine = |row: &Row<'l>| row.task.agents().any(|holder| holder == me);
     let (mine, free): (Vec<Row<'l>>, Vec<Row<'l>>) = rows.iter().partition(|row| is_mine(row));
-    let groups = [("yours".to_owned(), mine), ("free".to_owned(), free)];
+    let groups = [("yours".to_owned(), mine), ("you can take".to_owned(), free)];
     below_headings(groups.into_iter().filter(|(_, rows)| !rows.is_empty()))
 }
 

@@ -29,6 +29,10 @@ pub(crate) struct ListRequest {
     /// Finished tasks too.
     pub all: bool,
     pub shape: ListShape,
+    /// True if the listing says which tasks wait for the reader's decision.
+    pub marks_waiting: bool,
+    /// The task of which they are parts.
+    pub parent: Option<TaskId>,
 }
 
 impl ListRequest {
@@ -50,7 +54,7 @@ pub(crate) enum ListShape {
 /// The order of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Sort {
-    /// The most urgent first, then the earliest due, then the oldest.
+    /// By [`TaskSummary::urgency`].
     #[default]
     Priority,
     /// The oldest first.
@@ -74,7 +78,8 @@ pub(crate) fn list(
     request: &ListRequest,
     sort: Sort,
 ) -> Listing {
-    let ListRequest { filter, you, due_before, search, all, shape } = request;
+    let ListRequest { filter, you, due_before, search, all, shape, marks_waiting, parent } =
+        request;
     let is_finished = |status: Status| status.is_finished();
     let mut statuses = filter.of_key(FilterKey::Status).filter_map(|word| word.parse().ok());
     let wants_finished = *all || statuses.any(is_finished);
@@ -93,7 +98,7 @@ pub(crate) fn list(
     listing.circles = waiting_in_circles(&listing);
     let progress = is_tree.then(|| children::progress(&listing));
     let waiting = match you {
-        Some(you) if filter.asks_for(FilterState::Waiting) => {
+        Some(you) if *marks_waiting || filter.asks_for(FilterState::Waiting) => {
             waiting_for(workspace, in_force, &listing, you)
         }
         _ => Vec::new(),
@@ -109,8 +114,10 @@ pub(crate) fn list(
             && filter.admits(&ListCandidate { task, rules, you, waiting, dependencies, now })
             && due_before.is_none_or(|limit| is_due(task, limit))
             && (search.is_none() || found.contains_key(&task.id))
+            && (parent.is_none() || task.parent == *parent)
     });
-    listing.tasks.sort_by(|(a, _), (b, _)| order(a, b, sort, &found));
+    listing.waiting = waiting.iter().map(|decision| decision.ticket.task.clone()).collect();
+    listing.tasks.sort_by(|(a, _), (b, _)| order(a, b, sort, &found, now));
     listing.matches = found;
     listing.tree = progress
         .map(|progress| TaskTree { depths: children::as_tree(&mut listing.tasks), progress });
@@ -164,8 +171,14 @@ impl Filterable for ListCandidate<'_> {
     }
 }
 
-fn order(a: &TaskSummary, b: &TaskSummary, sort: Sort, found: &HashMap<TaskId, Match>) -> Ordering {
-    let by_urgency = |task: &TaskSummary| (task.priority(), task.due_or_never(), task.created);
+fn order(
+    a: &TaskSummary,
+    b: &TaskSummary,
+    sort: Sort,
+    found: &HashMap<TaskId, Match>,
+    now: Timestamp,
+) -> Ordering {
+    let by_urgency = |task: &TaskSummary| task.urgency(now);
     let score = |task: &TaskSummary| found.get(&task.id).map(|found| found.score);
     let since = |task: &TaskSummary| task.entered().unwrap_or(i64::MAX);
     let by = match sort {
@@ -282,7 +295,7 @@ mod tests {
             made("AOF-ccc", "medium", 2, Some(5)),
             made("AOF-ddd", "medium", 2, Some(5)),
         ];
-        tasks.sort_by(|a, b| order(a, b, sort, &HashMap::new()));
+        tasks.sort_by(|a, b| order(a, b, sort, &HashMap::new(), Timestamp::UNIX_EPOCH));
         tasks.map(|task| task.id.as_str()[4..].to_owned()).to_vec()
     }
 

@@ -42,6 +42,8 @@ pub(crate) struct Listing {
     pub(crate) left_out: Vec<(Box<TaskSummary>, ProjectPath)>,
     /// The position of each task in a tree, and the progress of its children; only if a tree was requested.
     pub tree: Option<TaskTree>,
+    /// The tasks about which the reader may decide now, if that was asked for.
+    pub waiting: HashSet<TaskId>,
     /// The quality of each task's match with the search.
     pub matches: HashMap<TaskId, Match>,
     /// Circles of tasks that wait for each other, and are never handed out.

@@ -179,6 +179,13 @@ impl TaskSummary {
         self.due_at.unwrap_or(Timestamp::MAX)
     }
 
+    /// Returns its place in the order of lists, columns and work to hand out: late first, then by priority, due date, the longest at its
+    /// gate, and the oldest.
+    pub(crate) fn urgency(&self, now: Timestamp) -> impl Ord + use<> {
+        let entered = self.gate.as_ref().map_or(Timestamp::MAX, |open| open.entered);
+        (!self.is_overdue(now), self.priority, self.due_or_never(), entered, self.created)
+    }
+
     /// Returns the word for its state: its status, or `new`.
     pub(crate) fn state(&self) -> &'static str {
         if self.is_new { NEW } else { self.status.as_str() }
@@ -257,7 +264,14 @@ impl TaskSummary {
         let is_theirs =
             |role: &RoleId| rules.org.roles_of(you).any(|one| one == role) || rules.is_open(role);
         !self.is_finished()
-            && (self.agents().any(|holder| holder == you) || self.free_roles().any(is_theirs))
+            && (self.agents().any(|holder| holder == you)
+                || self.is_waiting_for_an_agent() && self.free_roles().any(is_theirs))
+    }
+
+    /// Returns whether nothing but an agent is missing: it is not blocked, held or waiting for another task.
+    fn is_waiting_for_an_agent(&self) -> bool {
+        let is_stopped = self.status == Status::Blocked || self.is_held();
+        !is_stopped && self.waiting_for.is_empty()
     }
 
     /// Returns the role that it, or a branch of it, was escalated to.

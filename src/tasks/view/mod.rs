@@ -3,4 +3,5 @@
 pub(crate) mod brief;
 pub(crate) mod task_view;
 pub(crate) mod why;
+pub(crate) mod words;
 pub(crate) mod work_diff;

@@ -36,14 +36,14 @@ fn a_list_is_grouped_below_headings_in_the_order_of_the_gates() {
     ID       TITLE                                                            STATUS       WHO        AGE
 
     implement (1 task)
-    AOF-bbb  Tidy up                                                          ready        backend     2s
+    AOF-bbb  Tidy up                                                          ready        backend    now
 
     review (2 tasks)
-    AOF-aaa  Add login                                                        in_progress  agent-3     5s
-    AOF-ccc  Fix it                                                           ready        architect   3s
+    AOF-aaa  Add login                                                        in_progress  @agent-3   now
+    AOF-ccc  Fix it                                                           ready        architect  now
 
     at no gate (1 task)
-    AOF-ddd  A title that is so long that it has to be cut at eighty columns  new
+    AOF-ddd  A title that is so long that it has to be cut at eighty columns  new          new
     ");
     assert_snapshot!(env.aof(&["list", "--group-by", "agent", "--columns", "id,gate"]), @"
     exit 0
@@ -54,8 +54,8 @@ fn a_list_is_grouped_below_headings_in_the_order_of_the_gates() {
     AOF-aaa  review
 
     not claimed (3 tasks)
-    AOF-bbb  implement
     AOF-ccc  review
+    AOF-bbb  implement
     AOF-ddd
     ");
     assert_snapshot!(env.aof(&["list", "--group-by", "role", "--columns", "title"]), @"
@@ -96,8 +96,8 @@ fn columns_are_shown_as_they_are_named() {
     --- stdout
     UPDATED               STATUS  ID       TAGS  PATH
     2026-02-16T10:00:04Z  ready   AOF-aaa        tasks/AOF-aaa.md
-    2026-02-16T10:00:07Z  ready   AOF-bbb        tasks/AOF-bbb.md
     2026-02-16T10:00:06Z  ready   AOF-ccc        tasks/AOF-ccc.md
+    2026-02-16T10:00:07Z  ready   AOF-bbb        tasks/AOF-bbb.md
     ");
     for (wrong, said) in [
         ("id,colour", "invalid value 'colour' for '--columns <NAMES>'"),
@@ -111,15 +111,15 @@ fn columns_are_shown_as_they_are_named() {
     assert_snapshot!(env.aof(&["list", "--group-by", "milestone"]), @"
     exit 0
     --- stdout
-    ID       TITLE      GATE       STATUS  WHO        DUE         CHECKLIST  AGE
+    ID       TITLE      GATE       STATUS  WHO            DUE  AGE
 
     v1 (1 task)
-    AOF-ddd  Due                   new                2026-02-15  1/2
+    AOF-ddd  Due                   new     new        1d late
 
     no milestone (3 tasks)
-    AOF-aaa  Add login  review     ready   architect                          9s
-    AOF-bbb  Tidy up    implement  ready   backend                            6s
-    AOF-ccc  Fix it     review     ready   architect                          7s
+    AOF-aaa  Add login  review     ready   architect           now
+    AOF-ccc  Fix it     review     ready   architect           now
+    AOF-bbb  Tidy up    implement  ready   backend             now
     ");
     let twice = env.aof(&["list", "--columns", "id", "--columns", "id"]).success();
     assert!(twice.stdout.starts_with("ID       ID\n"), "{twice}");
@@ -135,22 +135,22 @@ fn lines_fit_the_terminal_and_titles_end_with_a_word() {
     assert_snapshot!(at_width(&env, "40", &["list", "--sort=id"]), @"
     exit 0
     --- stdout
-    ID       TITLE                 GATE
-    AOF-aaa  Add login             review
-    AOF-bbb  Tidy up               implement
-    AOF-ccc  Fix it                review
-    AOF-ddd  A title that is so…
-    AOF-eee  宽宽宽宽宽宽宽宽宽…
+    ID   TITLE                     WHO
+    aaa  Add login                 architect
+    bbb  Tidy up                   backend
+    ccc  Fix it                    architect
+    ddd  A title that is so long…  new
+    eee  宽宽宽宽宽宽宽宽宽宽宽…   new
     ");
     assert_snapshot!(at_width(&env, "80", &["list", "--sort=id"]), @"
     exit 0
     --- stdout
-    ID       TITLE                                 GATE       STATUS  WHO        AGE
-    AOF-aaa  Add login                             review     ready   architect   5s
-    AOF-bbb  Tidy up                               implement  ready   backend     2s
-    AOF-ccc  Fix it                                review     ready   architect   3s
-    AOF-ddd  A title that is so long that it has…             new
-    AOF-eee  宽宽宽宽宽宽宽宽宽宽宽宽宽宽宽宽宽…              new
+    ID   TITLE                                             GATE       WHO        AGE
+    aaa  Add login                                         review     architect  now
+    bbb  Tidy up                                           implement  backend    now
+    ccc  Fix it                                            review     architect  now
+    ddd  A title that is so long that it has to be cut a…             new
+    eee  宽宽宽宽宽宽宽宽宽宽宽宽宽宽宽宽宽宽宽宽宽宽宽…              new
     ");
     for columns in [40, 60, 80, 100, 120, 200] {
         let output = at_width(&env, &columns.to_string(), &["list"]).success();
@@ -192,5 +192,5 @@ workflow:
         let ticket = format!("{id}@0/{branch}");
         let _ = env.aof(&["claim", &ticket, "--agent", "agent-7"]).success();
     }
-    assert_eq!(row(&env), "agent-7, backend, architect|backend, architect|agent-7");
+    assert_eq!(row(&env), "@agent-7, backend, architect|backend, architect|agent-7");
 }

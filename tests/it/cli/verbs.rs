@@ -271,9 +271,9 @@ fn decide_asks_about_one_task_after_another() {
 fn words_that_people_try_lead_to_the_right_command() {
     let env = TestEnvironment::new();
     for (word, command) in [
-        ("done", "`aof complete ID`"),
+        ("finish", "`aof done ID`"),
         ("LGTM", "`aof approve ID`"),
-        ("start", "`aof next`"),
+        ("begin", "`aof next`"),
         ("close", "`aof cancel ID`"),
         ("config", "project.yaml"),
         ("ready", "`aof list --ready`"),

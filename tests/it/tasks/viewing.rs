@@ -27,8 +27,8 @@ fn one_unreadable_task_never_hides_the_others() {
     exit 6
     --- stdout
     ID       TITLE      GATE       STATUS  WHO        AGE
-    AOF-aaa  Add login  review     ready   architect   5s
-    AOF-bbb  Tidy up    implement  ready   backend     2s
+    AOF-aaa  Add login  review     ready   architect  now
+    AOF-bbb  Tidy up    implement  ready   backend    now
     --- stderr
     error: `tasks/AOF-bad.md:2:8` cannot be read as a task: not valid YAML: unclosed bracket '['
     `-v` shows all of them, with details

@@ -148,21 +148,21 @@ fn a_tree_rolls_progress_up() {
     assert_snapshot!(env.aof(&["task", "list", "--tree", "--sort", "created"]), @"
     exit 0
     --- stdout
-    ID             TITLE                             GATE       STATUS   WHO      AGE
-    AOF-xxxxx      Feature (1/2 children complete)   integrate  waiting  planner   9s
-    └─ AOF-xxxxx   Part one (0/1 children complete)  plan       ready    planner   8s
-    └── AOF-xxxxx  Deeper                            plan       ready    planner   5s
-    AOF-xxxxx      Something else                    plan       ready    planner   7s
+    ID         TITLE              GATE       STATUS   WHO              AGE
+    AOF-xxxxx  Feature (1/2)      integrate  waiting  after AOF-xxxxx  now
+    AOF-xxxxx  └─ Part one (0/1)  plan       ready    planner          now
+    AOF-xxxxx     └─ Deeper       plan       ready    planner          now
+    AOF-xxxxx  Something else     plan       ready    planner          now
     ");
     assert_snapshot!(env.aof(&["task", "list", "--tree", "--all", "--sort", "created"]), @"
     exit 0
     --- stdout
-    ID             TITLE                             GATE       STATUS    WHO      AGE
-    AOF-xxxxx      Feature (1/2 children complete)   integrate  waiting   planner  10s
-    └─ AOF-xxxxx   Part one (0/1 children complete)  plan       ready     planner   9s
-    └── AOF-xxxxx  Deeper                            plan       ready     planner   6s
-    └─ AOF-xxxxx   Part two                                     complete
-    AOF-xxxxx      Something else                    plan       ready     planner   8s
+    ID         TITLE              GATE       STATUS    WHO              AGE
+    AOF-xxxxx  Feature (1/2)      integrate  waiting   after AOF-xxxxx  now
+    AOF-xxxxx  ├─ Part one (0/1)  plan       ready     planner          now
+    AOF-xxxxx  │  └─ Deeper       plan       ready     planner          now
+    AOF-xxxxx  └─ Part two                   complete  done
+    AOF-xxxxx  Something else     plan       ready     planner          now
     ");
     assert_snapshot!(env.aof(&["task", "show", &parent]), @"
     exit 0

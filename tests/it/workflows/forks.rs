@@ -62,13 +62,13 @@ fn branches_are_taken_briefed_completed_and_recorded_each_on_its_own() {
     exit 0
     --- stdout
     ID         TITLE      GATE             STATUS  WHO                        AGE
-    AOF-xxxxx  Add login  parallel-review  ready   security, writer, backend   2s
+    AOF-xxxxx  Add login  parallel-review  ready   security, writer, backend  now
     ");
     assert_snapshot!(env.aof(&["task", "list", "--role", "writer", "--ready"]), @"
     exit 0
     --- stdout
     ID         TITLE      GATE             STATUS  WHO                        AGE
-    AOF-xxxxx  Add login  parallel-review  ready   security, writer, backend   3s
+    AOF-xxxxx  Add login  parallel-review  ready   security, writer, backend  now
     ");
     assert_snapshot!(env.aof(&["task", "next", "--agent", "agent-s"]), @r#"
     exit 0

@@ -199,7 +199,7 @@ fn a_task_sent_back_too_often_is_the_roles_that_it_escalates_to() {
     exit 0
     --- stdout
     ID         TITLE      GATE  STATUS  WHO      AGE
-    AOF-xxxxx  Add login  mend  ready   planner   1s
+    AOF-xxxxx  Add login  mend  ready   planner  now
     ");
     assert_snapshot!(env.aof(&["task", "next", "--agent", "agent-v"]), @"
     exit 0

@@ -1,0 +1,236 @@
+//! The words of lists, pages and boards about a task: how urgent it is, whose turn it is, when. One module for terminal and web.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+
+use crate::domain::{AgentId, Due, Priority, Status, TaskId, Timestamp, distinct};
+use crate::rules::Rules;
+use crate::tasks::headers::summary::TaskSummary;
+
+const MINUTE: i64 = 60;
+const HOUR: i64 = 60 * MINUTE;
+const DAY: i64 = 24 * HOUR;
+const WEEK: i64 = 7 * DAY;
+
+/// Returns an age for a table, as in `33m`, `5h`, `3d`, `2w`; `now` below a minute, also if the clocks disagree.
+pub(crate) fn short_age(since: Timestamp, now: Timestamp) -> String {
+    match now.as_second() - since.as_second() {
+        ..MINUTE => "now".to_owned(),
+        seconds @ MINUTE..HOUR => format!("{}m", seconds / MINUTE),
+        seconds @ HOUR..DAY => format!("{}h", seconds / HOUR),
+        seconds if seconds < 2 * WEEK => format!("{}d", seconds / DAY),
+        seconds => format!("{}w", seconds / WEEK),
+    }
+}
+
+/// Returns a due date in at most 8 columns: `today`, `Sat` within six days, `Dec 15`, `Dec 2027`, `5h late`, `2d late`, `9w late`.
+pub(crate) fn due(due: Due, now: Timestamp, zone: &TimeZone) -> String {
+    let ends = due.ends(zone);
+    let today = now.to_zoned(zone.clone()).date();
+    let day = match due {
+        Due::Day(day) => day,
+        Due::At(at) => at.to_zoned(zone.clone()).date(),
+    };
+    match days_between(today, day) {
+        days if ends <= now => match (now.as_second() - ends.as_second(), -days) {
+            (..HOUR, 0) => "late".to_owned(),
+            (seconds, 0) => format!("{}h late", seconds / HOUR),
+            (_, days @ 1..14) => format!("{days}d late"),
+            (_, days) => format!("{}w late", days / 7),
+        },
+        0 => "today".to_owned(),
+        1..7 => day.strftime("%a").to_string(),
+        _ if day.year() == today.year() => day.strftime("%b %-d").to_string(),
+        _ => day.strftime("%b %Y").to_string(),
+    }
+}
+
+fn days_between(from: Date, to: Date) -> i32 {
+    from.until(to).map_or(0, |span| span.get_days())
+}
+
+/// Returns the mark of a priority: `!!` critical, `!` high, `·` low.
+pub(crate) fn mark(priority: Priority) -> &'static str {
+    match priority {
+        Priority::Critical => "!!",
+        Priority::High => "!",
+        Priority::Medium => "",
+        Priority::Low => "·",
+    }
+}
+
+/// The kind of a [`Turn`], by which a view chooses its colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TurnKind {
+    /// It is blocked, held, or failed.
+    Stopped,
+    /// It waits for the reader's decision.
+    You,
+    /// Somebody has it.
+    Taken,
+    /// Anyone of a role may take it, or it waits for another task.
+    Open,
+    /// It has ended.
+    Ended,
+}
+
+/// The answer to whose turn it is, in one phrase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Turn {
+    pub phrase: String,
+    pub kind: TurnKind,
+}
+
+/// Returns whose turn it is at a task: the first that holds of `blocked`, `held`, `after 9xw` (another task), `@ben` (has it), `you`
+/// (it waits for the reader's decision), the role.
+pub(crate) fn turn(
+    task: &TaskSummary,
+    rules: &Rules,
+    reader: Option<&AgentId>,
+    waits_for_reader: bool,
+    ids: &ShortIds,
+) -> Turn {
+    let is = |kind, phrase: &str| Turn { phrase: phrase.to_owned(), kind };
+    let ended = match task.status {
+        _ if task.is_new => return is(TurnKind::Open, "new"),
+        Status::Complete => Some("done"),
+        Status::Cancelled => Some("cancelled"),
+        Status::Failed => return is(TurnKind::Stopped, "failed"),
+        Status::Blocked => return is(TurnKind::Stopped, "blocked"),
+        Status::Ready | Status::InProgress => None,
+    };
+    if let Some(word) = ended {
+        return is(TurnKind::Ended, word);
+    }
+    if task.is_held() {
+        return is(TurnKind::Stopped, "held");
+    }
+    if let Some(first) = task.waiting_for.first() {
+        return is(TurnKind::Open, &format!("after {}", ids.short(first)));
+    }
+    let is_taken = task.agents().next().is_some();
+    let holders = task.agents().map(|agent| holder(rules, agent, reader));
+    if waits_for_reader && !is_taken {
+        return is(TurnKind::You, "you");
+    }
+    // At a fork some branches may be taken, and others wait for their roles.
+    let roles = distinct(task.free_roles()).map(ToString::to_string);
+    let all: Vec<String> = holders.chain(roles).collect();
+    is(if is_taken { TurnKind::Taken } else { TurnKind::Open }, &all.join(", "))
+}
+
+fn holder(rules: &Rules, agent: &AgentId, reader: Option<&AgentId>) -> String {
+    if reader == Some(agent) { "@you".to_owned() } else { format!("@{}", name(rules, agent)) }
+}
+
+/// Returns the name of an agent. A person's goes without `human-`, unless something else has that name.
+pub(crate) fn name<'a>(rules: &Rules, agent: &'a AgentId) -> &'a str {
+    let whole = agent.as_str();
+    match whole.strip_prefix("human-") {
+        Some(short) if rules.org.all_agents().iter().all(|other| other.as_str() != short) => short,
+        _ => whole,
+    }
+}
+
+/// The shortest beginnings by which tasks are told apart.
+#[derive(Debug, Default)]
+pub(crate) struct ShortIds {
+    lengths: HashMap<TaskId, usize>,
+}
+
+impl ShortIds {
+    /// Returns the beginnings of the tasks among each other.
+    pub(crate) fn new<'t>(ids: impl IntoIterator<Item = &'t TaskId>) -> Self {
+        let mut ids: Vec<&TaskId> = ids.into_iter().collect();
+        ids.sort_by(|a, b| a.local().cmp(b.local()));
+        let shared = |a: Option<&&TaskId>, id: &TaskId| {
+            let pairs = a.map(|other| other.local().bytes().zip(id.local().bytes()));
+            pairs.map_or(0, |pairs| pairs.take_while(|(a, b)| a == b).count())
+        };
+        let lengths = ids.iter().enumerate().map(|(at, id)| {
+            let before = at.checked_sub(1).and_then(|at| ids.get(at));
+            let length = 1 + shared(before, id).max(shared(ids.get(at + 1), id));
+            ((*id).clone(), length.min(id.local().len()))
+        });
+        Self { lengths: lengths.collect() }
+    }
+
+    /// Returns the beginning of an id that is enough, at least two characters; the whole id if the task is unknown.
+    pub(crate) fn short<'t>(&self, id: &'t TaskId) -> &'t str {
+        let local = id.local();
+        match self.lengths.get(id) {
+            Some(length) => &local[..(*length).max(2).min(local.len())],
+            None => id.as_str(),
+        }
+    }
+
+    /// Returns the place of the shortest beginning in the id as a text.
+    pub(crate) fn place(&self, id: &TaskId) -> Range<usize> {
+        let start = id.as_str().len() - id.local().len();
+        start..start + self.lengths.get(id).copied().unwrap_or(id.local().len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn an_age_is_in_one_unit() {
+        let now = at("2026-11-27T12:00:00Z");
+        for (since, age) in [
+            ("2026-11-27T12:00:30Z", "now"),
+            ("2026-11-27T11:59:01Z", "now"),
+            ("2026-11-27T11:27:00Z", "33m"),
+            ("2026-11-27T06:30:00Z", "5h"),
+            ("2026-11-24T12:00:00Z", "3d"),
+            ("2026-11-13T12:00:01Z", "13d"),
+            ("2026-11-13T12:00:00Z", "2w"),
+        ] {
+            assert_eq!(short_age(at(since), now), age, "{since}");
+        }
+    }
+
+    #[test]
+    fn a_due_date_is_a_word_of_the_project_s_zone() {
+        let zone = TimeZone::get("Europe/Berlin").unwrap();
+        // A Friday; in Berlin it is 00:30 of Saturday.
+        let now = at("2026-11-27T23:30:00Z");
+        for (typed, words) in [
+            ("2026-11-28", "today"),
+            ("2026-11-29", "Sun"),
+            ("2026-12-04", "Fri"),
+            ("2026-12-05", "Dec 5"),
+            ("2027-01-05", "Jan 2027"),
+            ("2026-11-27", "1d late"),
+            ("2026-11-14", "2w late"),
+            ("2026-11-27T23:10:00Z", "late"),
+            ("2026-11-27T22:10:00Z", "1d late"),
+            ("2026-11-28T10:00:00Z", "today"),
+        ] {
+            assert_eq!(due(typed.parse().unwrap(), now, &zone), words, "{typed}");
+        }
+        let noon = at("2026-11-28T12:00:00Z");
+        assert_eq!(due("2026-11-28T07:00:00Z".parse().unwrap(), noon, &zone), "5h late");
+    }
+
+    #[test]
+    fn short_ids_tell_tasks_apart() {
+        let ids: Vec<TaskId> = ["AOF-k3f2m", "AOF-k9w4c", "AOF-k9w5c", "AOF-b7n1t"]
+            .map(|id| id.parse().unwrap())
+            .to_vec();
+        let short = ShortIds::new(&ids);
+        let shown: Vec<&str> = ids.iter().map(|id| short.short(id)).collect();
+        assert_eq!(shown, ["k3", "k9w4", "k9w5", "b7"]);
+        let places: Vec<&str> = ids.iter().map(|id| &id.as_str()[short.place(id)]).collect();
+        assert_eq!(places, ["k3", "k9w4", "k9w5", "b"]);
+        assert_eq!(short.short(&"AOF-zzzzz".parse().unwrap()), "AOF-zzzzz");
+    }
+}
