@@ -42,11 +42,11 @@ pub(crate) struct Overview<'c> {
 pub(crate) struct StatusLists {
     /// The reader, if known.
     pub you: Option<AgentId>,
-    /// The decisions that wait for the reader, and the work that the reader holds; oldest first.
+    /// The decisions that wait for the reader, and the work that the reader holds; the most urgent first.
     pub waiting_for_you: Vec<StatusEntry>,
-    /// The late tasks, longest late first.
+    /// The late tasks, the most urgent first.
     pub overdue: Vec<StatusEntry>,
-    /// Visits that belong to another role than their gate's, oldest first.
+    /// Visits that belong to another role than their gate's, the most urgent first.
     pub escalated: Vec<StatusEntry>,
 }
 
@@ -90,18 +90,14 @@ pub(crate) fn status_lists(context: &CheckContext<'_>, named: Option<&AgentId>) 
     let Some(project) = context.project() else { return StatusLists::default() };
     let workspace = context.workspace;
     let you = viewer(workspace, &project.in_force.rules.org, named);
-    let tasks = || project.listing.tasks.iter().map(|(task, _)| &**task);
-    let mut lists = StatusLists {
+    let tasks = project.listing.by_urgency(workspace.now());
+    let tasks = || tasks.iter().map(|(task, _)| &**task);
+    StatusLists {
         waiting_for_you: you.iter().flat_map(|you| awaited(workspace, project, you)).collect(),
         you,
         overdue: tasks().filter_map(|task| late(task, workspace.now())).collect(),
         escalated: tasks().filter_map(escalated).collect(),
-    };
-    let StatusLists { waiting_for_you, overdue, escalated, .. } = &mut lists;
-    for list in [waiting_for_you, overdue, escalated] {
-        list.sort_by(|a, b| (a.since, &a.ticket.task).cmp(&(b.since, &b.ticket.task)));
     }
-    lists
 }
 
 /// Returns the decisions and the work that wait for the reader.
@@ -123,7 +119,7 @@ fn awaited(workspace: &Workspace, project: &CheckedProject, you: &AgentId) -> Ve
     };
     let decisions = waiting_for(workspace, &project.in_force, &project.listing, you).into_iter();
     let mut waiting: Vec<StatusEntry> = decisions.map(decision).collect();
-    for (task, _) in &project.listing.tasks {
+    for (task, _) in project.listing.by_urgency(workspace.now()) {
         let is_at_work = task.status != Status::Blocked && !task.is_held();
         let is_listed = waiting.iter().any(|entry| entry.ticket.task == task.id);
         if is_at_work && !is_listed && task.agents().any(|holder| holder == you) {

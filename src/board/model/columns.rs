@@ -28,7 +28,7 @@ pub(crate) struct BoardView {
     pub you: Option<AgentId>,
     /// The workflows that have tasks, or may have some; in the order of the rules.
     pub lanes: Vec<BoardLane>,
-    /// The visits about which the reader may decide now, the oldest first.
+    /// The visits about which the reader may decide now, the most urgent first.
     pub waiting_for_you: Vec<Ticket>,
     /// Files that cannot be read as tasks.
     pub unreadable: Vec<UnreadableFile>,

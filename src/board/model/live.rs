@@ -137,9 +137,10 @@ impl LiveBoard {
                 decisions.insert(task.id.clone(), known.unwrap_or_else(read));
             }
         }
-        let mut waiting: Vec<WaitingDecision> =
-            decisions.values().flat_map(|(_, waiting)| waiting).cloned().collect();
-        waiting.sort_by(|a, b| (a.since, &a.ticket.task).cmp(&(b.since, &b.ticket.task)));
+        let tasks = listing.by_urgency(workspace.now()).into_iter();
+        let waiting = tasks.filter_map(|(task, _)| decisions.get(&task.id));
+        let waiting: Vec<WaitingDecision> =
+            waiting.flat_map(|(_, waiting)| waiting).cloned().collect();
         let source = BoardSource {
             rules: &in_force.rules,
             listing,

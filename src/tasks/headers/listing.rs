@@ -57,6 +57,15 @@ pub(crate) struct Listing {
     pub(crate) is_cache_damaged: bool,
 }
 
+impl Listing {
+    /// Returns the tasks in the order of [`TaskSummary::urgency`].
+    pub(crate) fn by_urgency(&self, now: Timestamp) -> Vec<&(Box<TaskSummary>, ProjectPath)> {
+        let mut tasks: Vec<_> = self.tasks.iter().collect();
+        tasks.sort_by_cached_key(|(task, _)| (task.urgency(now), task.id.clone()));
+        tasks
+    }
+}
+
 /// The tree of the tasks in a list.
 #[derive(Debug)]
 pub(crate) struct TaskTree {

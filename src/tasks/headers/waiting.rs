@@ -24,7 +24,7 @@ pub(crate) struct WaitingDecision {
     pub points: Vec<String>,
 }
 
-/// Returns the decisions that the person, or the agent, may make now, among the active tasks; oldest first. Work without a judgement is
+/// Returns the decisions that the person, or the agent, may make now, among the active tasks; the most urgent first. Work without a judgement is
 /// left out.
 pub(crate) fn waiting_for(
     workspace: &Workspace,
@@ -33,14 +33,11 @@ pub(crate) fn waiting_for(
     person: &AgentId,
 ) -> Vec<WaitingDecision> {
     let dependencies = Dependencies::read(workspace, in_force, listing);
-    let candidates = listing.tasks.iter();
-    let candidates =
-        candidates.filter(|(task, _)| may_wait(&in_force.rules, &dependencies, task, person));
-    let mut waiting: Vec<WaitingDecision> = candidates
+    let candidates = listing.by_urgency(workspace.now()).into_iter();
+    candidates
+        .filter(|(task, _)| may_wait(&in_force.rules, &dependencies, task, person))
         .flat_map(|(task, path)| decisions_at(workspace, in_force, task, path, person))
-        .collect();
-    waiting.sort_by(|a, b| (a.since, &a.ticket.task).cmp(&(b.since, &b.ticket.task)));
-    waiting
+        .collect()
 }
 
 /// Returns whether the person may have a decision to make about a task, as far as its summary shows.
