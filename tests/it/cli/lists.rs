@@ -1,8 +1,10 @@
 //! Lists: columns, groups, widths.
 
 use insta::assert_snapshot;
+use serde_json::Value;
 use unicode_width::UnicodeWidthStr;
 
+use crate::cli::web::Board;
 use crate::support::environment::{ORG, Output, TestEnvironment};
 
 fn at_width(env: &TestEnvironment, columns: &str, args: &[&str]) -> Output {
@@ -193,4 +195,43 @@ workflow:
         let _ = env.aof(&["claim", &ticket, "--agent", "agent-7"]).success();
     }
     assert_eq!(row(&env), "@agent-7, backend, architect|backend, architect|agent-7");
+}
+
+#[test]
+fn all_views_have_one_order() {
+    let env = TestEnvironment::new();
+    let plans: [&[&str]; 6] = [
+        &["Oldest"],
+        &["Soon", "--due", "fri"],
+        &["Low and late", "--due", "2026-02-15", "-p", "low"],
+        &["High", "-p", "high"],
+        &["Late", "--due", "2026-02-15"],
+        &["Newest"],
+    ];
+    for plan in plans {
+        let id = env.new_task(plan);
+        let _ = env.complete(&id, "agent-7");
+    }
+    let titles = |tasks: &Value| -> Vec<String> {
+        let title = |task: &Value| task["title"].as_str().unwrap().to_owned();
+        tasks.as_array().unwrap().iter().map(title).collect()
+    };
+    let wanted = ["Late", "Low and late", "High", "Soon", "Oldest", "Newest"];
+    let json = |args: &[&str]| env.aof(args).success().json();
+    assert_eq!(titles(&json(&["list", "--json"])["tasks"]), wanted);
+    assert_eq!(titles(&json(&["decide", "--json", "--agent", "agent-3"])["waiting"]), wanted);
+    assert_eq!(titles(&json(&["status", "--json", "--agent", "agent-3"])["waitingForYou"]), wanted);
+    assert_eq!(titles(&json(&["status", "--json"])["overdue"]), wanted[..2]);
+    let board = Board::start(&env, &["--agent", "agent-3"]);
+    let shown: Value =
+        serde_json::from_str(&board.get("/api/v1/project/board").body).expect("it is JSON");
+    let columns = shown["lanes"][0]["columns"].as_array().unwrap();
+    let review = columns.iter().find(|column| !column["cards"].as_array().unwrap().is_empty());
+    let by_board = titles(&review.unwrap()["cards"]);
+    assert_eq!(by_board.len(), wanted.len());
+    // The server has the clock of the machine, by which all three with a date are late.
+    assert_eq!(by_board, ["Late", "Soon", "Low and late", "High", "Oldest", "Newest"]);
+    let listed: Vec<&str> =
+        shown["waitingForYou"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert_eq!(listed.len(), wanted.len());
 }
