@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use aof::domain::{AgentId, Priority, RoleId, Ticket, Timestamp};
+use aof::domain::{AgentId, Priority, RoleId, Ticket, Timestamp, Urgency};
 use aof::files::config::configuration::{Source, load};
 use aof::rules::{AgentLoads, Rules, UnclaimedWork, dispatch};
 use criterion::{Criterion, criterion_group, criterion_main};
@@ -48,9 +48,13 @@ fn waiting() -> Vec<UnclaimedWork> {
             },
             role,
             people_only: false,
-            priority: Priority::ALL[number % Priority::ALL.len()],
-            due: Timestamp::MAX,
-            created: Timestamp::from_second(1_771_236_000 + seconds).expect("it is a time"),
+            urgency: Urgency {
+                is_in_time: true,
+                priority: Priority::ALL[number % Priority::ALL.len()],
+                due: Timestamp::MAX,
+                entered: Timestamp::from_second(1_771_236_000 + seconds).expect("it is a time"),
+                created: Timestamp::UNIX_EPOCH,
+            },
             previous_agent: (number.is_multiple_of(3)).then(|| agent(number)),
             excluded: if number.is_multiple_of(4) {
                 (0..3).map(|more| agent(number + more)).collect()

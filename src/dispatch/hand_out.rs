@@ -176,10 +176,10 @@ pub(crate) fn find_wants(
     };
     let places: Vec<UnclaimedWork> = headers()
         .filter(|header| is_ready(header, &dependencies) && considered(&header.id))
-        .flat_map(|header| waiting(in_force, header))
+        .flat_map(|header| waiting(in_force, header, workspace.now()))
         .filter(handed)
         .collect();
-    let given = dispatch(rules, &places, &agent_loads(headers()));
+    let given = dispatch(rules, &places, &agent_loads(headers(), workspace.now()));
     let left = places.len() - given.len();
     wants.extend(given.into_iter().map(|(place, agent)| Want::Give(place.ticket.clone(), agent)));
     (wants, left)

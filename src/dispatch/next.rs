@@ -2,7 +2,7 @@
 
 use super::claim::{claim, is_shared, sync_first, try_claim};
 use super::workplaces::{held_by, waiting};
-use crate::domain::{AgentId, Remedy, RoleId, Ticket, advice, listed};
+use crate::domain::{AgentId, Remedy, RoleId, Ticket, Urgency, advice, listed};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
@@ -140,16 +140,18 @@ fn search(
     let mut free: Vec<UnclaimedWork> = headers()
         .filter(|header| is_ready(header, &dependencies))
         .flat_map(|header| {
-            waiting(in_force, header)
+            waiting(in_force, header, workspace.now())
                 .into_iter()
                 .filter(move |place| is_other(header, &place.ticket))
         })
         .filter(|place| role.is_none_or(|role| *role == place.role) && place.suits(rules, agent))
         .collect();
     // Of equally urgent tasks, those that return to this agent are first.
-    let order =
-        |place: &UnclaimedWork| (place.priority, place.previous_agent.as_ref() != Some(agent));
-    free.sort_by(|a, b| order(a).cmp(&order(b)).then_with(|| a.urgency().cmp(&b.urgency())));
+    let order = |place: &UnclaimedWork| {
+        let Urgency { is_in_time, priority, .. } = place.urgency;
+        (is_in_time, priority, place.previous_agent.as_ref() != Some(agent))
+    };
+    free.sort_by(|a, b| order(a).cmp(&order(b)).then_with(|| a.rank().cmp(&b.rank())));
     for UnclaimedWork { ticket, .. } in free {
         if let Some(changed) = claimed(seen, &ticket)? {
             return Ok(Next::Task { changed, ticket });

@@ -20,12 +20,16 @@ use crate::tasks::headers::summary::{EndedVisit, TaskSummary, WAITING, gate_of, 
 use crate::tasks::view::task_view::eligible_agents_at;
 
 /// Returns the parts of the task that can be claimed: the whole, or branches of it. Does not check whether the task is ready.
-pub(crate) fn waiting(in_force: &InForce, task: &TaskSummary) -> Vec<UnclaimedWork> {
+pub(crate) fn waiting(
+    in_force: &InForce,
+    task: &TaskSummary,
+    now: Timestamp,
+) -> Vec<UnclaimedWork> {
     let is_whole = task.routing.agent.is_none() && task.open_branches.is_empty();
     let whole = is_whole.then_some(None).into_iter();
     whole
         .chain(task.ready_branches().map(Some))
-        .filter_map(|branch| waiting_at(in_force, task, branch))
+        .filter_map(|branch| waiting_at(in_force, task, branch, now))
         .collect()
 }
 
@@ -34,6 +38,7 @@ fn waiting_at(
     in_force: &InForce,
     task: &TaskSummary,
     branch: Option<&OpenBranch>,
+    now: Timestamp,
 ) -> Option<UnclaimedWork> {
     let rules = &in_force.rules;
     let gate = gate_of(rules, task)?;
@@ -58,9 +63,7 @@ fn waiting_at(
     Some(UnclaimedWork {
         ticket: ticket(task, branch),
         people_only: workplace.requires_human(rules),
-        priority: task.priority(),
-        due: task.due_or_never(),
-        created: task.created,
+        urgency: task.urgency(now),
         previous_agent: worked().find(|visit| visit.gate.as_str() == station).and_then(agent),
         excluded: this_round
             .filter(|visit| visit.completed)
@@ -74,14 +77,15 @@ fn waiting_at(
 
 /// Returns the workload of agents and each role's last assignment. An ended visit counts as assigned at its beginning, since
 /// the time of its claim is not kept.
-pub(crate) fn agent_loads<'t>(tasks: impl IntoIterator<Item = &'t TaskSummary>) -> AgentLoads {
+pub(crate) fn agent_loads<'t>(
+    tasks: impl IntoIterator<Item = &'t TaskSummary>,
+    now: Timestamp,
+) -> AgentLoads {
     let mut loads = AgentLoads::default();
     for task in tasks {
         let assignment = |at, branch: Option<&OpenBranch>, agent| LastAssignment {
             at,
-            priority: task.priority(),
-            due: task.due_or_never(),
-            created: task.created,
+            urgency: task.urgency(now),
             ticket: ticket(task, branch),
             agent,
         };

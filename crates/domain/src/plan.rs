@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::words::words;
-use super::{Due, Map, TaskId};
+use super::{Due, Map, TaskId, Timestamp};
 
 /// A person's plan of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -118,6 +118,19 @@ words!(
         Low = "low",
     }
 );
+
+/// The place of a task in the order of lists, boards and work to hand out: the smallest is the most urgent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Urgency {
+    /// False if the task is late.
+    pub is_in_time: bool,
+    pub priority: Priority,
+    /// The time from which it is late; the end of time if it is never due.
+    pub due: Timestamp,
+    /// The time when it reached its gate.
+    pub entered: Timestamp,
+    pub created: Timestamp,
+}
 
 /// A link to a pull request, a document or the like.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::workflow::rules::Rules;
-use aof_domain::{AgentId, HandOut, Priority, RoleId, Ticket, Timestamp};
+use aof_domain::{AgentId, HandOut, RoleId, Ticket, Timestamp, Urgency};
 
 /// A task, or a branch of one, that waits for an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,12 +15,7 @@ pub struct UnclaimedWork {
     pub role: RoleId,
     /// True if the work is for people only.
     pub people_only: bool,
-    /// The priority of the task.
-    pub priority: Priority,
-    /// The time from which the task is late; the end of time if it is never due.
-    pub due: Timestamp,
-    /// The creation time of the task.
-    pub created: Timestamp,
+    pub urgency: Urgency,
     /// The agent of the previous visit of this gate or branch.
     pub previous_agent: Option<AgentId>,
     /// Agents of the gates that this one must be separate from.
@@ -30,9 +25,9 @@ pub struct UnclaimedWork {
 }
 
 impl UnclaimedWork {
-    /// Returns its sort key: the most urgent first, then the earliest due, then the oldest.
-    pub fn urgency(&self) -> impl Ord + '_ {
-        (self.priority, self.due, self.created, &self.ticket.task, &self.ticket.branch)
+    /// Returns its place in the order in which work is handed out.
+    pub fn rank(&self) -> impl Ord + '_ {
+        (self.urgency, &self.ticket.task, &self.ticket.branch)
     }
 
     /// Returns whether the rules allow the agent to claim it.
@@ -57,10 +52,7 @@ pub struct AgentLoads {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LastAssignment {
     pub at: Timestamp,
-    pub priority: Priority,
-    pub due: Timestamp,
-    /// The creation time of its task.
-    pub created: Timestamp,
+    pub urgency: Urgency,
     pub ticket: Ticket,
     pub agent: AgentId,
 }
@@ -97,7 +89,7 @@ pub fn dispatch<'w>(
     let mut load: HashMap<&AgentId, u32> = HashMap::new();
     let mut given = Vec::new();
     let mut places: Vec<&UnclaimedWork> = waiting.iter().collect();
-    places.sort_by(|a, b| a.urgency().cmp(&b.urgency()));
+    places.sort_by(|a, b| a.rank().cmp(&b.rank()));
     let mut seen = HashSet::with_capacity(places.len());
     for place in places.into_iter().filter(|place| seen.insert(&place.ticket)) {
         let Some(role_members) = members_of_roles

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::domain::{
     AgentId, Blocker, BranchStatus, ChecklistCount, Due, Ending, Gate, GateId, Join, Map,
     OpenBranch, OpenVisit, Outcome, Priority, RoleId, Status, Task, TaskId, TaskPlan, Timestamp,
-    Verdict, Visit, WorkflowName, distinct,
+    Urgency, Verdict, Visit, WorkflowName, distinct,
 };
 use crate::files::acceptance;
 use crate::files::acceptance::{TESTS, TESTS_FILE};
@@ -181,9 +181,14 @@ impl TaskSummary {
 
     /// Returns its place in the order of lists, columns and work to hand out: late first, then by priority, due date, the longest at its
     /// gate, and the oldest.
-    pub(crate) fn urgency(&self, now: Timestamp) -> impl Ord + use<> {
-        let entered = self.gate.as_ref().map_or(Timestamp::MAX, |open| open.entered);
-        (!self.is_overdue(now), self.priority, self.due_or_never(), entered, self.created)
+    pub(crate) fn urgency(&self, now: Timestamp) -> Urgency {
+        Urgency {
+            is_in_time: !self.is_overdue(now),
+            priority: self.priority,
+            due: self.due_or_never(),
+            entered: self.gate.as_ref().map_or(Timestamp::MAX, |open| open.entered),
+            created: self.created,
+        }
     }
 
     /// Returns the word for its state: its status, or `new`.

@@ -23,18 +23,30 @@ fn rules_of(way: HandOut, agents: &[(&str, Option<u32>)]) -> Rules {
     Rules::new(project, org).unwrap().0
 }
 
+fn usual() -> Urgency {
+    Urgency {
+        is_in_time: true,
+        priority: Priority::Medium,
+        due: Timestamp::MAX,
+        entered: at(0),
+        created: at(0),
+    }
+}
+
 fn place(name: &str) -> UnclaimedWork {
     UnclaimedWork {
         ticket: Ticket { task: id(name), visit: None, branch: None },
         role: id("crew"),
         people_only: false,
-        priority: Priority::Medium,
-        due: Timestamp::MAX,
-        created: at(0),
+        urgency: usual(),
         previous_agent: None,
         excluded: Vec::new(),
         lapsed_agent: None,
     }
+}
+
+fn work(name: &str, urgency: Urgency) -> UnclaimedWork {
+    UnclaimedWork { urgency, ..place(name) }
 }
 
 fn handed(rules: &Rules, waiting: &[UnclaimedWork], loads: &AgentLoads) -> Vec<String> {
@@ -55,25 +67,18 @@ fn loads(held: &[&str]) -> AgentLoads {
 
 fn assignment(minute: i64, task: &str, agent: &str) -> LastAssignment {
     let ticket = Ticket { task: id(task), visit: None, branch: None };
-    LastAssignment {
-        at: at(minute),
-        priority: Priority::Medium,
-        due: Timestamp::MAX,
-        created: at(0),
-        ticket,
-        agent: id(agent),
-    }
+    LastAssignment { at: at(minute), urgency: usual(), ticket, agent: id(agent) }
 }
 
 #[test]
 fn the_most_urgent_goes_first_to_the_least_loaded() {
     let rules = rules_of(HandOut::LeastLoaded, &[("a1", Some(2)), ("a2", Some(2)), ("a3", None)]);
     let waiting = [
-        UnclaimedWork { priority: Priority::Low, ..place("AOF-low") },
-        UnclaimedWork { created: at(5), ..place("AOF-new") },
-        UnclaimedWork { due: at(20), created: at(6), ..place("AOF-due") },
+        work("AOF-low", Urgency { priority: Priority::Low, ..usual() }),
+        work("AOF-new", Urgency { entered: at(5), ..usual() }),
+        work("AOF-due", Urgency { due: at(20), entered: at(6), ..usual() }),
         place("AOF-old"),
-        UnclaimedWork { priority: Priority::Critical, created: at(9), ..place("AOF-now") },
+        work("AOF-now", Urgency { priority: Priority::Critical, entered: at(9), ..usual() }),
     ];
     assert_eq!(
         handed(&rules, &waiting, &AgentLoads::default()),
@@ -174,9 +179,13 @@ prop_compose! {
         list.into_iter().enumerate().map(|(task, (priority, created, people_only, before, excluded, lost, role))| UnclaimedWork {
             role: id(["crew", "pair"][role]),
             people_only,
-            priority: Priority::ALL[priority],
-            due: if created == 3 { at(60) } else { Timestamp::MAX },
-            created: at(created),
+            urgency: Urgency {
+                is_in_time: created != 2,
+                priority: Priority::ALL[priority],
+                due: if created == 3 { at(60) } else { Timestamp::MAX },
+                entered: at(created),
+                created: at(created),
+            },
             previous_agent: before.map(|index| id(CREW[index])),
             excluded: excluded.into_iter().map(|index| id(CREW[index])).collect(),
             lapsed_agent: lost.map(|index| id(CREW[index])),
@@ -230,7 +239,7 @@ proptest! {
                 prop_assert!(load >= rules.org.room(agent), "{} waits, and {agent} has room", place.ticket);
             }
             for (other, agent) in given.iter().filter(|(other, _)| other.role == place.role) {
-                let sooner = place.urgency() < other.urgency();
+                let sooner = place.rank() < other.rank();
                 prop_assert!(!sooner || !may_have(&rules, place, agent), "{} waits for {}", place.ticket, other.ticket);
             }
         }
