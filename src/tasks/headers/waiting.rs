@@ -50,7 +50,10 @@ pub(crate) fn may_wait(
     let is_theirs =
         |role: &RoleId| rules.org.roles_of(person).any(|one| one == role) || rules.is_open(role);
     let is_open = !task.is_new && !task.is_finished() && task.status != Status::Blocked;
-    is_open && task.roles().any(is_theirs) && dependencies.are_met(task)
+    is_open
+        && task.roles().any(is_theirs)
+        && Workplace::open(rules, task).iter().any(|place| is_decision(rules, place))
+        && dependencies.are_met(task)
 }
 
 /// Returns the decisions that the person may make about a task. Reads its file: they depend on the whole history, which a summary lacks.
