@@ -70,7 +70,7 @@ pub(crate) enum LogFormat {
 }
 
 // The option of a dry run. No doc comment: clap would use it as the description of each command with these options.
-#[derive(Debug, Clone, Copy, Args)]
+#[derive(Debug, Clone, Copy, Default, Args)]
 pub(crate) struct DryRunOption {
     /// Show what would be done, and do nothing
     #[arg(long)]
@@ -98,7 +98,7 @@ impl OfflineOption {
 }
 
 // The agent who acts.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub(crate) struct ActingAgent {
     /// The agent that acts
     #[arg(long, value_name = "ID", env = agent_variable(), hide_env_values = true)]

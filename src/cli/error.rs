@@ -63,7 +63,9 @@ impl CliError {
 
     /// Returns the error that the folder given with `-C` cannot be entered.
     pub(crate) fn directory(path: &Path, cause: &io::Error) -> Self {
-        Self::failed("no_directory", format!("cannot enter `{}`: {cause}", path.display()), None)
+        let problem = format!("cannot enter `{}`: {cause}", path.display());
+        let exit_code = if cause.kind() == io::ErrorKind::NotFound { 3 } else { 1 };
+        Self::Command { code: "no_directory", problem, fix: None, exit_code }
     }
 
     /// Returns the error that the editor failed, or that nothing was written in it.

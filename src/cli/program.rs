@@ -121,8 +121,7 @@ enum TopCommand {
     /// Everything is counted from the histories of the tasks; docs/reference/statistics.md says how.
     Stats(StatsArgs),
     /// Show how the gates are doing
-    #[command(subcommand)]
-    Gate(org::GateCommand),
+    Gate(org::GateArgs),
     /// Create, list, show and check workflows
     #[command(subcommand)]
     Workflow(workflow::command::WorkflowCommand),
@@ -153,6 +152,7 @@ pub fn main() -> ExitCode {
     };
     let session = Session::new(cli.global);
     let outcome = match cli.command {
+        None if session.is_in_project() => status::run(&session, &status::StatusArgs::default()),
         None => {
             session.output.print(&command().render_help().ansi().to_string());
             Ok(ExitCode::SUCCESS)
@@ -183,7 +183,7 @@ pub fn main() -> ExitCode {
         Some(TopCommand::Board(args)) => run_board(&session, &args),
         Some(TopCommand::Serve(args)) => run_serve(&session, &args),
         Some(TopCommand::Stats(args)) => run_stats(&session, &args),
-        Some(TopCommand::Gate(command)) => org::run_gate(&session, &command),
+        Some(TopCommand::Gate(args)) => org::run_gate(&session, &args),
         Some(TopCommand::Workflow(command)) => workflow::command::run(&session, &command),
         Some(TopCommand::Org(command)) => org::run_org(&session, &command),
         Some(TopCommand::Demo(_)) if session.output.is_json() => {

@@ -171,14 +171,20 @@ fn value(report: &RulesReport, followed: &RuleChanges) -> Value {
 /// The number of ids that are named.
 const FEW_TASKS: usize = 5;
 
+#[derive(Debug, clap::Args)]
+pub(crate) struct GateArgs {
+    #[command(subcommand)]
+    command: Option<GateCommand>,
+}
+
 #[derive(Debug, Subcommand)]
-pub(crate) enum GateCommand {
-    /// Show what waits at each gate, and how long tasks stay there
+enum GateCommand {
+    /// Show what waits at each gate, and how long tasks stay there; the same without it
     Status,
 }
 
-pub(crate) fn run_gate(session: &Session, command: &GateCommand) -> CliResult {
-    let GateCommand::Status = command;
+pub(crate) fn run_gate(session: &Session, args: &GateArgs) -> CliResult {
+    let GateCommand::Status = args.command.as_ref().unwrap_or(&GateCommand::Status);
     let (workspace, in_force) = session.open("gate status")?;
     let report = gate_status(&workspace, &in_force);
     session.output.show(|| gate_report_value(&report), || drawn(&report));

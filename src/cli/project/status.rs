@@ -24,7 +24,7 @@ use crate::tasks::plan::DryRun;
 /// The number of tasks that a section shows.
 const SECTION: usize = 10;
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 pub(crate) struct StatusArgs {
     #[command(flatten)]
     who: ActingAgent,

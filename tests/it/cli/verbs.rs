@@ -646,3 +646,21 @@ fn at_a_terminal_each_is_asked_about_until_the_input_ends() {
         ids.iter().map(|id| shown(&env, id)["gate"]["current"].clone()).collect();
     assert_eq!(gates, ["review", "ship", "review"]);
 }
+
+#[test]
+fn short_commands_show_the_state() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    // Each command is a second later.
+    let words = |args: &[&str]| {
+        let shown = env.aof(args).code(0).stdout;
+        shown.chars().filter(|letter| !letter.is_ascii_digit()).collect::<String>()
+    };
+    assert_eq!(words(&[]), words(&["status"]));
+    assert_eq!(words(&["gate"]), words(&["gate", "status"]));
+    let _ = env.aof(&["start", &id, "--agent", "agent-7"]).code(0);
+    let done = env.aof(&["done", &id, "--agent", "agent-7", "-s", "Did it"]).code(0);
+    assert!(done.stdout.contains("implement -> review (complete)"), "{done}");
+    let nowhere = env.aof(&["-C", "/nope", "list"]).code(3);
+    assert!(nowhere.stderr.contains("cannot enter `/nope`"), "{nowhere}");
+}
