@@ -25,7 +25,7 @@ fn a_missing_repository_or_project_is_named() {
     error: `$PROJECT` is not in a git repository; run `aof init` or `git init` there
     ");
     assert_snapshot!(env.aof(&["-C", "nowhere", "task", "new", "Add login"]), @"
-    exit 1
+    exit 3
     --- stderr
     error: cannot enter `nowhere`: No such file or directory (os error 2)
     ");

@@ -613,7 +613,7 @@ fn without_a_project_every_tool_names_the_fix() {
         "{told}"
     );
     assert_snapshot!(env.aof(&["mcp", "--check", "-C", "nowhere"]), @"
-    exit 1
+    exit 3
     --- stderr
     error: cannot enter `nowhere`: No such file or directory (os error 2)
     ");
