@@ -1,5 +1,7 @@
 //! New tasks.
 
+use jiff::SignedDuration;
+
 use crate::domain::{
     AgentId, Map, Org, Permission, PlanChange, Project, Routing, Status, Task, TaskId, TaskPlan,
     Timestamp, Workflow, WorkflowName,
@@ -7,13 +9,15 @@ use crate::domain::{
 use crate::files::task_file;
 use crate::files::task_file::Defaults;
 use crate::git::log::trailers;
-use crate::git::{CommitId, Person};
+use crate::git::{CommitId, LogEntry, Person};
+use crate::project::active_rules::{InForce, in_force};
 use crate::project::error::ProjectError;
 use crate::project::rule_lookup::find_workflow;
 use crate::project::workspace::Workspace;
 use crate::project::workspace::{actor, actor_author};
 use crate::rules::{Act, Actor, Decision, Refusal, Rules, WorkflowStep, begin, decide};
 use crate::storage::Paths;
+use crate::storage::StoreError;
 use crate::storage::layout::task_path;
 use crate::storage::random::random_local;
 use crate::storage::task_files::is_taken;
@@ -25,7 +29,7 @@ use crate::tasks::plan::{Changed, DryRun, pass_automatic_gates, refuse_nul};
 use crate::tasks::recovery::recover::recover_if_pending;
 use crate::tasks::state::commit_message::{self, with_named};
 use crate::tasks::state::misread::refuse_misread;
-use crate::tasks::state::task_state::{TaskVersion, parse_with};
+use crate::tasks::state::task_state::{TaskVersion, committed_task, parse_with};
 use crate::tasks::write::Write;
 
 /// The content of a new task, as given by its creator.
@@ -82,7 +86,7 @@ fn create_batch(
     loop {
         recover_if_pending(workspace)?;
         let head = workspace.head()?;
-        let in_force = crate::project::active_rules::in_force(workspace, &head)?;
+        let in_force = in_force(workspace, &head)?;
         let rules = &in_force.rules;
         let by = actor(workspace, &rules.org, agent);
         ensure_permitted(&rules.org, &by)?;
@@ -90,14 +94,16 @@ fn create_batch(
         let now = workspace.now();
         let mut writes = Vec::new();
         let mut made = Vec::new();
-        let mut last = last_of_second(workspace, head.commit, now)?;
+        let mut last = last_created(workspace, &in_force, head.commit, now);
         let mut creator_tasks = match &by {
             Actor::Agent(agent) => Some(CreatorTasks::of(workspace, &in_force, agent)),
             Actor::Person(_) => None,
         };
         for new in wanted {
             check_dependencies(workspace, None, &new.fields)?;
-            let mut task = task(&workspace.paths, rules, new, last.as_ref(), now)?;
+            let id = fresh_id(&workspace.paths, &rules.project, last.as_ref().map(|last| &last.0))?;
+            let created = last.map_or(now, |(_, last)| created_after(last, now));
+            let mut task = task(rules, new, id, created)?;
             ensure_visible(rules, &task, &by)?;
             if let Some(creator_tasks) = &mut creator_tasks {
                 creator_tasks.adopt(&mut task, new.is_told)?;
@@ -105,7 +111,7 @@ fn create_batch(
             if task.parent.is_some() && !task.depends_on.is_empty() {
                 refuse_circle(workspace, &in_force, &task)?;
             }
-            last = Some(task.id.clone());
+            last = Some((task.id.clone(), task.created));
             let (mut write, changed) = plan_new_task(rules, &task, &new.body, &author, now)?;
             refuse_nul(0, &changed.after)?;
             refuse_misread(&changed.path, None, &changed.after)?;
@@ -192,78 +198,92 @@ pub fn check_new(workflow: &Workflow, new: &NewTask) -> Result<(), ProjectError>
 }
 
 fn task(
-    paths: &Paths,
     rules: &Rules,
     new: &NewTask,
-    last: Option<&TaskId>,
-    now: Timestamp,
+    id: TaskId,
+    created: Timestamp,
 ) -> Result<Task, ProjectError> {
     let project = &rules.project;
     check_title(new.title())?;
     let workflow = new.workflow.clone().unwrap_or_else(|| project.default_workflow.clone());
     let definition = find_workflow(rules, &workflow)?;
     let new = NewTask { input: begin(definition, &new.input)?, ..new.clone() };
-    Ok(new_from(&new, fresh_id(paths, project, last)?, workflow, now))
+    Ok(new_from(&new, id, workflow, created))
 }
 
-/// Returns the task of HEAD's commit, if that was made in this second.
-fn last_of_second(
+/// Returns the task that was created last, and its time: HEAD's, otherwise one of this second.
+fn last_created(
     workspace: &Workspace,
+    in_force: &InForce,
     head: Option<CommitId>,
     now: Timestamp,
-) -> Result<Option<TaskId>, ProjectError> {
-    let Some(head) = head else { return Ok(None) };
-    let entry = workspace.repository.log_entry(head)?;
-    let task = trailers::parse(&entry.message).into_iter().find(|line| line.key() == "Aof-Task");
-    Ok(task.filter(|_| entry.authored == now).and_then(|line| line.value().parse().ok()))
+) -> Option<(TaskId, Timestamp)> {
+    let entries = workspace.repository.log(head?).ok()?.map_while(Result::ok);
+    let created = |entry: LogEntry| {
+        let lines = trailers::parse(&entry.message);
+        let value = |key| Some(lines.iter().find(|line| line.key() == key)?.value());
+        let id = value("Aof-Task").filter(|_| value("Aof-Event") == Some("created"))?;
+        let file = committed_task(workspace, in_force, entry.id, &id.parse().ok()?).ok()??;
+        Some((file.task.id, file.task.created))
+    };
+    let is_recent = |entry: &LogEntry| Some(entry.id) == head || entry.authored == now;
+    let mut tasks = entries.take_while(is_recent).filter_map(created);
+    let newest = tasks.next()?;
+    // An adopted task has the time that its file says.
+    let is_now = |task: &(TaskId, Timestamp)| task.1.as_second() == now.as_second();
+    if is_now(&newest) { Some(newest) } else { tasks.find(is_now).or(Some(newest)) }
 }
 
-/// The length of the random part of an id.
-const LOCAL_LENGTH: usize = 5;
+/// Returns the time of a new task. Lists and hand-out sort by it: in the second of the last task it is a fraction later.
+fn created_after(last: Timestamp, now: Timestamp) -> Timestamp {
+    if last.as_second() != now.as_second() {
+        return now;
+    }
+    let is_room = last.subsec_millisecond() < 999;
+    let step = if is_room { SignedDuration::from_millis(1) } else { SignedDuration::from_nanos(1) };
+    last.checked_add(step).unwrap_or(last)
+}
 
-/// Draws random ids until one is free. Tasks of one second sort by their ids: the new one sorts soon after `last`.
+/// Draws random ids until one is free. `last` is the id of the task created before.
 pub(crate) fn fresh_id(
     paths: &Paths,
     project: &Project,
     last: Option<&TaskId>,
 ) -> Result<TaskId, ProjectError> {
-    let mut last = last.map(|last| last.local().to_owned());
     loop {
-        let local = match last.as_deref().map(local_after).transpose()?.flatten() {
-            Some(next) => next,
-            None => random_local(LOCAL_LENGTH)?,
-        };
-        let id = TaskId::compose(&project.id_prefix, &local)?;
+        let id = TaskId::compose(&project.id_prefix, &draw(last)?)?;
         if !is_taken(paths, &id)? {
             return Ok(id);
         }
-        last = last.map(|_| local);
     }
+}
+
+/// Draws the random part of an id. A digit is among the first three characters, so that a word that a person types is not the
+/// beginning of a new id.
+fn draw(last: Option<&TaskId>) -> Result<String, StoreError> {
+    let pair = last.and_then(pair_after).map_or_else(|| random_local(2), Ok)?;
+    loop {
+        let local = format!("{pair}{}", random_local(3)?);
+        if local[..3].contains(|c: char| c.is_ascii_digit()) {
+            return Ok(local);
+        }
+    }
+}
+
+/// Returns the first two characters of the id after `last`. A burst begins with each of the 1296 pairs before one is repeated.
+fn pair_after(last: &TaskId) -> Option<String> {
+    const RADIX: u32 = 36;
+    // Pairs that follow each other are far apart: the step is near the golden section, and has no factor in common with 36.
+    const STEP: u32 = 803;
+    let number = u32::from_str_radix(&last.local()[..2], RADIX).ok()? + STEP;
+    let digits = [number / RADIX % RADIX, number % RADIX];
+    digits.into_iter().map(|digit| char::from_digit(digit, RADIX)).collect()
 }
 
 /// Returns the id of a project's first task: the same in each project, so that guides can name it; a fresh one if it is taken.
 pub(crate) fn first_id(paths: &Paths, project: &Project) -> Result<TaskId, ProjectError> {
     let id = TaskId::compose(&project.id_prefix, "first")?;
     if is_taken(paths, &id)? { fresh_id(paths, project, None) } else { Ok(id) }
-}
-
-/// Returns a random part of an id that sorts soon after `local`; `None` if there is no room.
-fn local_after(local: &str) -> Result<Option<String>, ProjectError> {
-    const RADIX: u32 = 36;
-    // Random, since another clone may create a task after the same one.
-    let step = random_local(2)?;
-    let number = |text: &str| u32::from_str_radix(text, RADIX);
-    let (Ok(number), Ok(step)) = (number(local), number(&step)) else { return Ok(None) };
-    let mut rest = number.saturating_add(step + 1);
-    if local.len() != LOCAL_LENGTH || rest >= RADIX.pow(5) {
-        return Ok(None);
-    }
-    let mut digits = Vec::new();
-    for _ in 0..LOCAL_LENGTH {
-        digits.extend(char::from_digit(rest % RADIX, RADIX));
-        rest /= RADIX;
-    }
-    Ok(Some(digits.iter().rev().collect()))
 }
 
 /// Fails if the agent may not see the task's workflow.
@@ -286,4 +306,64 @@ fn ensure_permitted(org: &Org, by: &Actor) -> Result<(), ProjectError> {
         return Ok(());
     }
     Err(Refusal::NotPermitted { agent: agent.clone(), act: Permission::New }.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    /// Returns the number of different pairs, and the lengths of the unique beginnings, added.
+    fn spread(mut ids: Vec<String>) -> (usize, usize) {
+        ids.sort();
+        let common = |a: usize, b: usize| {
+            let pairs = ids.get(a).zip(ids.get(b)).into_iter();
+            let pairs = pairs.flat_map(|(a, b)| a.chars().zip(b.chars()));
+            pairs.take_while(|(a, b)| a == b).count()
+        };
+        let length = |at: usize| common(at, at.wrapping_sub(1)).max(common(at, at + 1)) + 1;
+        let total = (0..ids.len()).map(length).sum();
+        (ids.iter().map(|id| &id[..2]).collect::<HashSet<_>>().len(), total)
+    }
+
+    fn burst(length: usize) -> Vec<String> {
+        let next = |last: &String| draw(Some(&format!("AOF-{last}").parse().unwrap())).ok();
+        std::iter::successors(draw(None).ok(), next).take(length).collect()
+    }
+
+    #[test]
+    fn ids_spread() {
+        for _ in 0..20 {
+            let (pairs, total) = spread(burst(1000));
+            assert!(pairs == 1000 && total <= 2600, "{pairs} pairs, {total} characters");
+            let beginnings = burst(12).iter().map(|id| id.as_bytes()[0]).collect::<HashSet<_>>();
+            assert!(beginnings.len() >= 10, "{beginnings:?}");
+            // Between other commits, nothing is known of the last task.
+            let (pairs, total) = spread((0..1000).map(|_| draw(None).unwrap()).collect());
+            assert!(pairs >= 500 && total <= 2800, "{pairs} pairs, {total} characters");
+        }
+    }
+
+    #[test]
+    fn a_common_word_is_not_the_beginning_of_a_new_id() {
+        let words = "make test tests fix the add done all and bug build check code docs edit error file for from help into \
+                     list login new next not now page review run show start status task update with";
+        let words: Vec<&str> = words.split_whitespace().collect();
+        assert_eq!(words.len(), 36);
+        for local in burst(5000) {
+            let id: TaskId = format!("AOF-{local}").parse().unwrap();
+            assert!(!words.iter().any(|word| id.begins_with(word)), "{id}");
+        }
+    }
+
+    #[test]
+    fn a_second_has_room_for_many_tasks() {
+        let now: Timestamp = "2026-02-16T12:00:00Z".parse().unwrap();
+        let times = std::iter::successors(Some(now), |last| Some(created_after(*last, now)));
+        let times: Vec<Timestamp> = times.take(3000).collect();
+        assert!(times.windows(2).all(|pair| pair[0] < pair[1]));
+        assert_eq!(times[999].to_string(), "2026-02-16T12:00:00.999Z");
+        assert_eq!(times[2999].as_second(), now.as_second());
+    }
 }

@@ -192,7 +192,9 @@ fn order(
         Sort::Relevance => score(b).cmp(&score(a)).then(b.updated.cmp(&a.updated)),
         Sort::Id => Ordering::Equal,
     };
-    by.then_with(|| a.id.cmp(&b.id))
+    // Tasks of one second have fractions of it, in the order of their creation.
+    let made = if sort == Sort::Id { Ordering::Equal } else { a.created.cmp(&b.created) };
+    by.then(made).then_with(|| a.id.cmp(&b.id))
 }
 
 /// Returns whether the task can be handed out: it is ready, and its dependencies are complete.

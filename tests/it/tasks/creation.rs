@@ -292,26 +292,50 @@ fn ids_begin_as_the_project_wants() {
 #[test]
 fn tasks_of_one_second_keep_the_order_of_their_creation() {
     let env = TestEnvironment::new();
-    let titles: Vec<String> = (0..12).map(|number| format!("Task {number}")).collect();
-    let many: Vec<serde_json::Value> =
-        titles[4..].iter().map(|title| serde_json::json!({"title": title})).collect();
-    env.write("many.json", serde_json::to_string(&many).unwrap());
-    for title in &titles[..4] {
-        let mut command = env.aof_command(&["task", "new", title]);
+    let in_one_second = |args: &[&str]| {
+        let mut command = env.aof_command(args);
         command.env("AOF_NOW", "2026-02-16T12:00:00Z");
-        let _ = env.run(command).success();
+        env.run(command).success()
+    };
+    let file = |number: usize| {
+        let title = format!("title: Task {number}\n");
+        env.files("tasks").into_iter().find(|path| env.read(path).contains(&title)).unwrap()
+    };
+    let mut titles: Vec<String> = (0..62).map(|number| format!("Task {number}")).collect();
+    for title in &titles[..6] {
+        let _ = in_one_second(&["task", "new", title]);
     }
-    let mut command = env.aof_command(&["task", "new", "--from", "many.json"]);
-    command.env("AOF_NOW", "2026-02-16T12:00:00Z");
-    let _ = env.run(command).success();
-    let listed = env.aof(&["task", "list", "--json"]).success().json();
-    let listed: Vec<&str> = listed["tasks"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter_map(|task| task["title"].as_str())
-        .collect();
-    assert_eq!(listed, titles);
-    let next = env.aof(&["task", "next", "--agent", "agent-7", "--json"]).success().json();
-    assert_eq!(next["task"]["title"], "Task 0");
+    // The newest commits of the second concern another task.
+    let first = in_one_second(&["task", "next", "--agent", "agent-7", "--json"]).json();
+    assert_eq!(first["task"]["title"], titles.remove(0));
+    let path = file(0);
+    let first = path.trim_start_matches("tasks/").trim_end_matches(".md");
+    let _ = in_one_second(&["task", "comment", first, "-m", "Soon", "--agent", "agent-7"]);
+    for title in &titles[5..11] {
+        let _ = in_one_second(&["task", "new", title]);
+    }
+    let many = titles[11..].iter().map(|title| serde_json::json!({"title": title}));
+    let many: Vec<serde_json::Value> = many.collect();
+    env.write("many.json", serde_json::to_string(&many).unwrap());
+    let _ = in_one_second(&["task", "new", "--from", "many.json"]);
+    for sort in ["priority", "due", "created", "updated", "waiting"] {
+        let listed = env.aof(&["task", "list", "--ready", "--sort", sort, "--json"]).success();
+        let listed = listed.json()["tasks"].as_array().unwrap().clone();
+        let listed: Vec<&str> = listed.iter().filter_map(|task| task["title"].as_str()).collect();
+        assert_eq!(listed, titles, "{sort}");
+    }
+    let created = |number: usize| {
+        let text = env.read(&file(number));
+        let line = text.lines().find_map(|line| line.strip_prefix("created: ")).unwrap();
+        line.to_owned()
+    };
+    assert_eq!(created(0), "2026-02-16T12:00:00Z", "alone in its second, it has no fraction");
+    assert_eq!(created(1), "2026-02-16T12:00:00.001Z");
+    assert_eq!(created(61), "2026-02-16T12:00:00.061Z");
+    for title in &titles {
+        let next = env.aof(&["task", "next", "--another", "--agent", "agent-7", "--json"]);
+        assert_eq!(next.success().json()["task"]["title"], *title);
+    }
+    let _ = env.aof(&["verify"]).success();
+    check(&env);
 }

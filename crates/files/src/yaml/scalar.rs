@@ -104,9 +104,15 @@ pub(crate) fn legacy(text: &str) -> Option<Legacy> {
     None
 }
 
-/// Returns whether the text is a UTC time stamp exactly as this program writes them.
+/// Returns whether the text is a UTC time stamp exactly as this program writes them, with or without a fraction of a second.
 pub(crate) fn is_utc_timestamp(text: &str) -> bool {
-    has_shape(text, b"0000-00-00T00:00:00Z")
+    const SECOND: &[u8] = b"0000-00-00T00:00:00";
+    let Some((second, rest)) = text.split_at_checked(SECOND.len()) else { return false };
+    let is_fraction = |rest: &str| {
+        let digits = rest.strip_prefix('.').unwrap_or_default();
+        rest.is_empty() || (!digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
+    };
+    has_shape(second, SECOND) && rest.strip_suffix('Z').is_some_and(is_fraction)
 }
 
 /// Returns whether the text is a day, as in `2026-12-01`.

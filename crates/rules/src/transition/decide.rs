@@ -107,8 +107,10 @@ impl Transition<'_> {
             return Err(Refusal::NoGateApplies { workflow: workflow.name.to_string() });
         };
         let mut after = task.clone();
-        // A hand-made file may have a creation time in the future.
-        after.created = task.created.min(now);
+        // A hand-made file may have a creation time in the future. Fractions of a second keep new tasks in order.
+        if task.created.as_second() > now.as_second() {
+            after.created = now;
+        }
         after.status = Status::Ready;
         after.updated = now;
         after.workflow_hash = rules.hash(&workflow.name).map(str::to_owned);
