@@ -16,7 +16,7 @@ use tracing_subscriber::fmt::format::Writer;
 use super::arguments::{Global, LogFormat, now};
 use super::error::{CliError, CliResult};
 use super::output::{Output, bold, json_line, merged, painted, red, short, yellow};
-use crate::domain::AgentId;
+use crate::domain::{AgentId, TaskId, Ticket, TypedTask};
 use crate::files::printable::inert;
 use crate::history::verify::commit_archive::CommitArchive;
 use crate::project::active_rules::{InForce, Remark, in_force};
@@ -27,6 +27,7 @@ use crate::project::workspace::{ProgressMessage, Tell, Workspace, warn_in_log};
 use crate::project::workspace::{acting_agent, known_as};
 use crate::rules::Warning;
 use crate::storage::Paths;
+use crate::tasks::headers::lookup;
 use crate::tasks::inbox::remove_counted;
 
 /// One run of the command line.
@@ -281,6 +282,30 @@ impl Session {
         let mut line = String::new();
         io::stdin().read_line(&mut line).map_err(|cause| CliError::input("stdin", &cause))?;
         Ok(matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+    }
+
+    /// Returns the task that a command is to change. At a terminal, a part of its id or a word of its title is confirmed.
+    pub(crate) fn ticket(
+        &self,
+        workspace: &Workspace,
+        typed: &TypedTask,
+    ) -> Result<Ticket, ProjectError> {
+        lookup::ticket_if(workspace, typed, |id, title| {
+            let question = format!("Did you mean {id}, `{title}`? [y/N] ");
+            Self::at_terminal()
+                && !self.output.is_json()
+                && self.confirm(&question).unwrap_or(false)
+        })
+    }
+
+    /// Returns the tasks that a command is to change, in order.
+    pub(crate) fn tasks<'t>(
+        &self,
+        workspace: &Workspace,
+        typed: impl IntoIterator<Item = &'t TypedTask>,
+    ) -> Result<Vec<TaskId>, ProjectError> {
+        let task = |typed| Ok(self.ticket(workspace, typed)?.task);
+        typed.into_iter().map(task).collect()
     }
 
     /// Returns true if git's user is a person at this terminal. A program with an agent's git identity may also open a terminal.

@@ -71,9 +71,9 @@ pub enum ProjectError {
         /// The operation of git in progress, which may be the reason: its result is not committed yet.
         underway: Option<String>,
     },
-    /// Several ids begin with the text that a person typed. `candidates` are the first of them, with their titles.
-    #[error("{count} tasks begin with `{text}`{}", candidate_lines(.candidates, *.count))]
-    AmbiguousTask { text: String, candidates: Vec<(TaskId, String)>, count: usize },
+    /// Several tasks fit the text that a person typed. `candidates` are the first of them, with their titles.
+    #[error("{count} tasks {fit}{}", candidate_lines(.candidates, *.count))]
+    AmbiguousTask { fit: String, candidates: Vec<(TaskId, String)>, count: usize },
     /// The task's file cannot be read.
     #[error("`{path}` cannot be read as a task")]
     UnreadableTask {

@@ -29,7 +29,6 @@ use crate::storage::Hint;
 use crate::storage::header_cache::Pauses;
 use crate::system::terminal;
 use crate::system::terminal::all_quoted;
-use crate::tasks::headers::lookup;
 use crate::tasks::plan::DryRun;
 use crate::tasks::state::acceptance::test_programs;
 use crate::tasks::view::task_view;
@@ -110,7 +109,7 @@ fn start(session: &Session, args: &RunArgs) -> CliResult {
     let in_force = session.rules(&workspace)?;
     let target = match &args.task {
         Some(task) => {
-            let task = lookup::task(&workspace, task)?;
+            let task = session.ticket(&workspace, task)?.task;
             task_view::show(&workspace, &task)?;
             RunTarget::Task(task)
         }
@@ -402,7 +401,7 @@ pub(crate) fn run_trust(session: &Session, args: &TrustArgs) -> CliResult {
     let in_force = session.rules(&workspace)?;
     let programs = match &args.task {
         Some(id) => {
-            let (view, _) = task_view::show(&workspace, &lookup::task(&workspace, id)?)?;
+            let (view, _) = task_view::show(&workspace, &session.ticket(&workspace, id)?.task)?;
             test_programs(&workspace, &in_force, &view.path, &view.file)?
         }
         None => RulePrograms::read(&workspace, &in_force.rules),

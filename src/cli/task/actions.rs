@@ -132,7 +132,7 @@ fn act_over(
     let (mut workspace, in_force) = session.open(operation.command)?;
     set(&mut workspace);
     let dry_run = args.dry_run_option.mode();
-    let tasks = args.tasks.find(&workspace, text)?;
+    let tasks = args.tasks.find(session, &workspace, text)?;
     each(session, &mut workspace, &tasks, |workspace, task| {
         let agent = match &args.who.agent {
             named if operation.needs_agent => {

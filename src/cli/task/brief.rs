@@ -88,7 +88,7 @@ pub(crate) struct ClaimArgs {
 
 pub(crate) fn run(session: &Session, args: &BriefArgs) -> CliResult {
     let workspace = session.workspace("brief")?;
-    let ticket = lookup::ticket(&workspace, &args.task)?;
+    let ticket = lookup::ticket_to_read(&workspace, &args.task)?;
     let (file, context, in_force) = task_brief(&workspace, &ticket)?;
     session.warn_of_rules(&in_force);
     warn_of_visit(session, &ticket, &file.task);
@@ -246,7 +246,7 @@ pub(crate) fn claim(session: &Session, args: &ClaimArgs) -> CliResult {
     workspace.network = args.offline_option.network();
     let agent = session.agent(&workspace, &in_force, args.who.agent.as_ref())?;
     let mode = args.dry_run_option.mode();
-    let tasks = args.tasks.find(&workspace, TextForm::None)?;
+    let tasks = args.tasks.find(session, &workspace, TextForm::None)?;
     each(session, &mut workspace, &tasks, |workspace, NamedTask { ticket: given, .. }| {
         let (by, nothing) = (Some(&agent), Arguments::default());
         let (given_values, in_force) = (&nothing, &in_force);

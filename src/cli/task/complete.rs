@@ -24,7 +24,6 @@ use crate::rules::{Refusal, Rules, Workplace, branch_of};
 use crate::system::terminal;
 use crate::system::terminal::all_quoted;
 use crate::tasks::complete::{add_text, complete, complete_signed, note_run, note_session};
-use crate::tasks::headers::lookup;
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::state::task_state::TaskState;
 use crate::tasks::view::task_view::{ended_ticket, ended_visits, gates_passed, show};
@@ -175,7 +174,7 @@ struct Sent<'a> {
 /// Completes a visit. Without an option for the outcome it is the `usual` one, if there is one.
 pub(crate) fn run(session: &Session, args: &CompleteArgs, usual: Option<&str>) -> CliResult {
     let (mut workspace, in_force) = session.open("complete")?;
-    let ticket = lookup::ticket(&workspace, &args.task)?;
+    let ticket = session.ticket(&workspace, &args.task)?;
     let sent = Sent {
         verb: CompletionVerb::Complete,
         outcome: args.outcome.as_deref().or(usual),
@@ -189,7 +188,7 @@ pub(crate) fn run(session: &Session, args: &CompleteArgs, usual: Option<&str>) -
 
 pub(crate) fn approve(session: &Session, args: &ApproveArgs) -> CliResult {
     let (mut workspace, in_force) = session.open("approve")?;
-    let tasks = args.tasks.find(&workspace, TextForm::One(args.summary.is_some()))?;
+    let tasks = args.tasks.find(session, &workspace, TextForm::One(args.summary.is_some()))?;
     let sent = Sent {
         verb: CompletionVerb::Approve,
         outcome: None,
@@ -210,7 +209,7 @@ pub(crate) fn block(session: &Session, args: &BlockArgs) -> CliResult {
 
 fn say_what_is_missing(session: &Session, args: &PointedArgs, verb: CompletionVerb) -> CliResult {
     let (mut workspace, in_force) = session.open(verb.command())?;
-    let tasks = args.tasks.find(&workspace, TextForm::Points)?;
+    let tasks = args.tasks.find(session, &workspace, TextForm::Points)?;
     let points = args.points.iter().map(|point| text_input::given(point));
     let sent = Sent {
         verb,

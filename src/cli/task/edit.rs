@@ -29,7 +29,6 @@ use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::tasks::create::{NewTask, check_new};
 use crate::tasks::edit::{self, TaskEdit, edit_text, open_for_edit};
-use crate::tasks::headers::lookup;
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::view::task_view::{changed_value, show};
 
@@ -132,9 +131,13 @@ impl PlanOptions {
     }
 
     /// Returns the fields as a change.
-    fn change(&self, workspace: &Workspace, rules: &Rules) -> CliResult<PlanChange> {
+    fn change(
+        &self,
+        session: &Session,
+        workspace: &Workspace,
+        rules: &Rules,
+    ) -> CliResult<PlanChange> {
         let today = rules.project.day(workspace.now());
-        let parent = self.parent.as_ref().map(|parent| lookup::task(workspace, parent));
         Ok(PlanChange {
             title: None,
             description: self.description.clone(),
@@ -146,8 +149,8 @@ impl PlanOptions {
             },
             tags: self.tags.clone(),
             metadata: object(&self.metadata),
-            depends_on: lookup::each(workspace, &self.depends_on)?,
-            parent: parent.transpose()?,
+            depends_on: session.tasks(workspace, &self.depends_on)?,
+            parent: session.tasks(workspace, &self.parent)?.pop(),
             removal: PlanRemoval::default(),
         })
     }
@@ -173,7 +176,7 @@ pub(crate) struct CommentArgs {
 pub(crate) fn run_edit(session: &Session, args: &EditArgs) -> CliResult {
     let (mut workspace, in_force) = session.open("edit")?;
     let mode = args.dry_run_option.mode();
-    let tasks = args.tasks.find(&workspace, TextForm::None)?;
+    let tasks = args.tasks.find(session, &workspace, TextForm::None)?;
     let id = &tasks[0].ticket.task;
     let edit = TaskEdit {
         change: PlanChange {
@@ -183,10 +186,10 @@ pub(crate) fn run_edit(session: &Session, args: &EditArgs) -> CliResult {
                 links: args.unlinks.clone(),
                 tags: args.untags.clone(),
                 metadata: args.unset_metadata.clone(),
-                depends_on: lookup::each(&workspace, &args.independent_of)?,
+                depends_on: session.tasks(&workspace, &args.independent_of)?,
                 parent: args.orphan,
             },
-            ..args.plan.change(&workspace, &in_force.rules)?
+            ..args.plan.change(session, &workspace, &in_force.rules)?
         },
         body: args.plan.body()?,
         body_was: None,
@@ -275,7 +278,7 @@ fn edit_by_hand(
 /// Adds a comment.
 pub(crate) fn comment(session: &Session, args: &CommentArgs) -> CliResult {
     let (mut workspace, in_force) = session.open("comment")?;
-    let tasks = args.tasks.find(&workspace, TextForm::One(args.text.is_some()))?;
+    let tasks = args.tasks.find(session, &workspace, TextForm::One(args.text.is_some()))?;
     let text = match &args.text {
         Some(text) => text_input::given(text)?,
         None if Session::at_terminal() => {
@@ -356,7 +359,7 @@ pub(crate) fn run_new(session: &Session, args: &NewArgs) -> CliResult {
         None => vec![NewTask {
             fields: PlanChange {
                 title: args.title.clone(),
-                ..args.plan.change(&workspace, &in_force.rules)?
+                ..args.plan.change(session, &workspace, &in_force.rules)?
             },
             body: args.plan.body()?.unwrap_or_default(),
             input: object(&args.context.concat()),

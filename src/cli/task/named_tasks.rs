@@ -55,7 +55,12 @@ pub(crate) enum TextForm {
 
 impl NamedTasks {
     /// Returns the tasks. Fails if a word names no task, or two words name the same one.
-    pub(super) fn find(&self, workspace: &Workspace, text: TextForm) -> CliResult<Vec<NamedTask>> {
+    pub(super) fn find(
+        &self,
+        session: &Session,
+        workspace: &Workspace,
+        text: TextForm,
+    ) -> CliResult<Vec<NamedTask>> {
         let words: Vec<&str> = self.words.iter().map(|word| word.0.as_str()).collect();
         let typed: Vec<Option<TypedTask>> = words.iter().map(|word| word.parse().ok()).collect();
         // From the first word that names no task on, all words may be a text without quotes.
@@ -78,7 +83,7 @@ impl NamedTasks {
         }
         let mut found: Vec<NamedTask> = Vec::new();
         for (place, (typed, word)) in typed.iter().flatten().zip(&words).enumerate() {
-            let ticket = lookup::ticket(workspace, typed).map_err(|error| {
+            let ticket = session.ticket(workspace, typed).map_err(|error| {
                 if place != start || !is_missing(&error) {
                     return error.into();
                 }

@@ -39,7 +39,7 @@ pub(crate) struct ShowArgs {
 
 pub(crate) fn run_show(session: &Session, args: &ShowArgs) -> CliResult {
     let workspace = session.workspace("show")?;
-    let ticket = lookup::ticket(&workspace, &args.task)?;
+    let ticket = lookup::ticket_to_read(&workspace, &args.task)?;
     let (view, in_force) = show(&workspace, &ticket.task)?;
     session.warn_of_rules(&in_force);
     warn_of_visit(session, &ticket, &view.file.task);
@@ -187,7 +187,7 @@ pub(crate) struct HistoryArgs {
 
 pub(crate) fn run_history(session: &Session, args: &HistoryArgs) -> CliResult {
     let workspace = session.workspace("history")?;
-    let ticket = lookup::ticket(&workspace, &args.task)?;
+    let ticket = lookup::ticket_to_read(&workspace, &args.task)?;
     if let Some(folder) = &args.export {
         return export(session, &workspace, &ticket, folder);
     }

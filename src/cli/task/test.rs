@@ -12,7 +12,6 @@ use crate::domain::{TaskId, TypedTask};
 use crate::files::printable::{inert, one_line};
 use crate::project::test_run::{TestSetup, run_tests};
 use crate::system::terminal;
-use crate::tasks::headers::lookup;
 use crate::tasks::publish::secrets_of;
 use crate::tasks::state::acceptance::{ensure_trusted, peoples_tests, tests_in_worktree};
 use crate::tasks::view::task_view::show;
@@ -43,7 +42,7 @@ pub(crate) struct TestArgs {
 
 pub(crate) fn run(session: &Session, args: &TestArgs) -> CliResult {
     let workspace = session.workspace_in_background("test")?;
-    let task = lookup::task(&workspace, &args.task)?;
+    let task = session.ticket(&workspace, &args.task)?.task;
     let (view, in_force) = show(&workspace, &task)?;
     session.warn_of_rules(&in_force);
     let peoples = peoples_tests(&workspace, &in_force, &view.path, &task);

@@ -25,7 +25,7 @@ pub(crate) struct WhyArgs {
 
 pub(crate) fn run(session: &Session, args: &WhyArgs) -> CliResult {
     let workspace = session.workspace("why")?;
-    let ticket = lookup::ticket(&workspace, &args.task)?;
+    let ticket = lookup::ticket_to_read(&workspace, &args.task)?;
     let (explanation, in_force) = why(&workspace, &ticket.task)?;
     session.warn_of_rules(&in_force);
     warn_of_visit(session, &ticket, &explanation.file.task);

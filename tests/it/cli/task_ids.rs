@@ -3,6 +3,7 @@
 use insta::assert_snapshot;
 
 use crate::support::environment::TestEnvironment;
+use crate::support::terminal::Seat;
 
 fn project() -> TestEnvironment {
     let env = TestEnvironment::new();
@@ -178,4 +179,93 @@ fn a_refused_completion_repeats_the_command_with_the_ticket() {
     example:
       aof task complete AOF-biec@1 --agent agent-7 -o complete -s Done
     ");
+}
+
+#[test]
+fn a_command_that_changes_nothing_takes_a_part_of_the_id_or_a_word_of_the_title() {
+    let env = project();
+    for (typed, meant) in [
+        ("iec", "AOF-biec"),
+        ("QX7", "AOF-kqx7"),
+        ("attempts", "AOF-bi7"),
+        ("ATT", "AOF-bi7"),
+        ("up", "AOF-kqx"),
+    ] {
+        assert_eq!(shown(&env, typed), meant, "{typed}");
+        for command in ["why", "history", "brief"] {
+            let text = env.aof(&["--json", command, typed]).success().stdout;
+            assert!(text.contains(meant), "{command} {typed}: {text}");
+        }
+    }
+    assert_snapshot!(env.aof(&["show", "login"]), @"
+    exit 3
+    --- stderr
+    error: 2 tasks have `login` in id or title
+      AOF-biec  Add a login form
+      AOF-kqx7  Explain the login
+
+    hint: give more of the id
+    ");
+    for unknown in ["ttempts", "at", "a", "AOF-iec", "log-in"] {
+        let _ = env.aof(&["show", unknown]).code(3);
+    }
+    let _ = env.aof(&["cancel", "kqx7", "--reason", "no"]).success();
+    assert_eq!(shown(&env, "login"), "AOF-biec", "open tasks come first");
+    assert_eq!(shown(&env, "explain"), "AOF-kqx7", "no open task has it");
+}
+
+/// Words that people type where a command takes a task.
+const WORDS: [&str; 36] = [
+    "make", "test", "tests", "fix", "the", "add", "done", "all", "and", "bug", "build", "check",
+    "code", "docs", "edit", "error", "file", "for", "from", "help", "into", "list", "login", "new",
+    "next", "not", "now", "page", "review", "run", "show", "start", "status", "task", "update",
+    "with",
+];
+
+#[test]
+fn a_common_word_changes_no_task_without_a_yes() {
+    let env = TestEnvironment::new();
+    for (number, words) in WORDS.chunks(2).enumerate() {
+        env.hand_made(&format!("AOF-9{number:02}{}", words[0]), &words.join(" or "));
+    }
+    let head = env.head();
+    for word in WORDS {
+        let _ = env.unattended(&["release", word, "--agent", "agent-7"]).code(3);
+    }
+    assert_snapshot!(env.unattended(&["complete", "LOGIN", "--agent", "agent-7", "-s", "Done"]), @"
+    exit 3
+    --- stderr
+    error: no task begins with `LOGIN`
+
+    hint: did you mean `AOF-911login`, `login or new`?
+    ");
+    assert_snapshot!(env.unattended(&["comment", "login", "--agent", "agent-7"]), @r#"
+    exit 3
+    --- stderr
+    error: no task begins with `login`
+
+    hint: did you mean `AOF-911login`, `login or new`?; each word is a task here, and `-m` is the text: `aof comment --agent agent-7 ID -m "login"`
+    "#);
+    assert_snapshot!(env.unattended(&["edit", "900", "--depends", "login"]), @"
+    exit 3
+    --- stderr
+    error: no task begins with `login`
+
+    hint: did you mean `AOF-911login`, `login or new`?
+    ");
+    assert_eq!(env.head(), head);
+
+    let mut run = Seat::of(&env, &["hold", "login", "--reason", "wait"]);
+    run.shows("Did you mean AOF-911login, `login or new`? [y/N]");
+    run.types("n");
+    let (status, screen) = run.ends();
+    assert_eq!(status.code(), Some(3), "{screen}");
+    assert_eq!(env.head(), head);
+
+    let mut run = Seat::of(&env, &["hold", "login", "--reason", "wait"]);
+    run.shows("[y/N]");
+    run.types("y");
+    let (status, screen) = run.ends();
+    assert!(status.success(), "{screen}");
+    assert!(env.task_text("AOF-911login").contains("\nstatus: blocked\n"));
 }
