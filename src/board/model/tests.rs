@@ -108,7 +108,7 @@ fn each_place_is_a_column_and_each_task_is_on_one() {
         shown,
         [
             ("(new)", vec!["Made by hand"]),
-            ("work", vec!["Urgent", "Late", "Low"]),
+            ("work", vec!["Late", "Urgent", "Low"]),
             ("checks", vec![]),
             ("sign-off", vec!["Sign"]),
             ("(stranded)", vec!["Lost its gate"]),
@@ -162,8 +162,8 @@ fn filters_take_words_fields_and_states() {
 fn a_board_is_json() {
     let value = serde_json::to_value(board()).unwrap();
     let card = &value["lanes"][0]["columns"][1]["cards"][0];
-    assert_eq!(card["id"], "AOF-bbb");
-    assert_eq!(card["ticket"], "AOF-bbb@0");
+    assert_eq!(card["id"], "AOF-ccc");
+    assert_eq!(card["ticket"], "AOF-ccc@0");
     assert_eq!(value["lanes"][0]["columns"][1]["place"]["gate"], "work");
     assert_eq!(value["lanes"][0]["columns"][0]["place"]["gate"], serde_json::Value::Null);
     assert_eq!(value["you"], "human-ada");
