@@ -317,3 +317,37 @@ fn every_operation_of_the_http_interface_has_a_row() {
     rows.sort_unstable();
     assert_eq!(names, rows);
 }
+
+#[test]
+fn the_reference_lists_the_fields_of_each_operation() {
+    let env = TestEnvironment::new();
+    let board = Board::start(&env, &["--agent", "agent-7"]);
+    let document: Value =
+        serde_json::from_str(&board.get("/api/v1/openapi.json").body).expect("it is JSON");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/reference/api.md");
+    let page = std::fs::read_to_string(path).expect("the page");
+    let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| `/tasks")).collect();
+    let mut missing = Vec::new();
+    for (path, methods) in document["paths"].as_object().expect("it has paths") {
+        let Some(post) = methods.get("post") else { continue };
+        let name = path.rsplit('/').next().unwrap();
+        let body = &post["requestBody"]["content"]["application/json"]["schema"];
+        let fields = body["properties"].as_object().expect("its fields");
+        assert!(!fields.is_empty(), "{path}");
+        let is_about = |row: &&&str| match name {
+            "tasks" => row.starts_with("| `/tasks` | `title`"),
+            name => {
+                let (paths, _) = row[2..].split_once(" | ").unwrap();
+                paths.contains(&format!("/{name}`")) || paths.contains(&format!("`{name}`"))
+            }
+        };
+        let row = rows.iter().find(is_about);
+        for field in fields
+            .keys()
+            .filter(|field| !row.is_some_and(|row| row.contains(&format!("`{field}`"))))
+        {
+            missing.push(format!("{name}: {field}"));
+        }
+    }
+    assert!(missing.is_empty(), "{missing:?}");
+}
