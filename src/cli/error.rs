@@ -82,6 +82,18 @@ impl CliError {
         Self::Command { code, problem, fix, exit_code: 1 }
     }
 
+    /// Returns true if the folder is in no project.
+    pub(crate) fn is_outside_of_projects(&self) -> bool {
+        let error = self.operation_error();
+        matches!(
+            error,
+            Some(
+                ProjectError::Store(StoreError::NoProject { .. })
+                    | ProjectError::Git(GitError::NoRepository { .. })
+            )
+        )
+    }
+
     /// Returns the error of the operation, if one failed.
     pub(crate) fn operation_error(&self) -> Option<&ProjectError> {
         match self {

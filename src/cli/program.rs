@@ -152,11 +152,13 @@ pub fn main() -> ExitCode {
     };
     let session = Session::new(cli.global);
     let outcome = match cli.command {
-        None if session.is_in_project() => status::run(&session, &status::StatusArgs::default()),
-        None => {
-            session.output.print(&command().render_help().ansi().to_string());
-            Ok(ExitCode::SUCCESS)
-        }
+        None => match status::run(&session, &status::StatusArgs::default()) {
+            Err(error) if error.is_outside_of_projects() => {
+                session.output.print(&command().render_help().ansi().to_string());
+                Ok(ExitCode::SUCCESS)
+            }
+            shown => shown,
+        },
         Some(TopCommand::Init(args)) => init::run(&session, &args),
         Some(TopCommand::Migrate(command)) => migrate::run(&session, &command),
         Some(TopCommand::OfTask(command) | TopCommand::Task(command)) => {

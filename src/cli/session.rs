@@ -26,7 +26,6 @@ use crate::project::open::CheckoutWait;
 use crate::project::workspace::{ProgressMessage, Tell, Workspace, warn_in_log};
 use crate::project::workspace::{acting_agent, known_as};
 use crate::rules::Warning;
-use crate::storage::Paths;
 use crate::tasks::headers::lookup;
 use crate::tasks::inbox::remove_counted;
 
@@ -188,11 +187,6 @@ impl Session {
     pub(crate) fn enter(&self) -> CliResult<PathBuf> {
         let directory = &self.directory;
         directory.canonicalize().map_err(|cause| CliError::directory(directory, &cause))
-    }
-
-    /// Returns true if the folder is in a project.
-    pub(crate) fn is_in_project(&self) -> bool {
-        Paths::find(&self.directory).is_ok()
     }
 
     /// Opens the commits of the repository, for a command that reads no worktree.
