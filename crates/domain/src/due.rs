@@ -100,7 +100,7 @@ pub enum TypedDue {
     EndOfMonth,
 }
 
-/// A text that is no due date that a person may type.
+/// A typed text that is not a due date.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{}` is not a due date; write a day, as in `2026-12-01`, `tomorrow`, `fri`, `next week`, `eow`, `eom` or `+3d`, or a time with its zone, as in `2026-12-01T10:00:00Z`",

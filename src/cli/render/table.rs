@@ -57,8 +57,8 @@ impl Cell {
         Self { text, style, bold: 0..0 }
     }
 
-    /// Puts a text of our own before it, as it is.
-    pub(crate) fn behind(mut self, start: &str) -> Self {
+    /// Adds a text before it that needs no check: its spaces stay.
+    pub(crate) fn indented(mut self, start: &str) -> Self {
         self.text.insert_str(0, start);
         self
     }

@@ -9,7 +9,7 @@ use crate::rules::Rules;
 use crate::storage::ProjectPath;
 use crate::tasks::headers::listing::Listing;
 use crate::tasks::headers::summary::TaskSummary;
-use crate::tasks::view::words::{self, ShortIds, TurnKind};
+use crate::tasks::view::phrases::{self, ShortIds, TurnKind};
 
 /// A task in a list.
 #[derive(Debug, Clone, Copy)]
@@ -178,13 +178,14 @@ impl ListColumn {
         let joined = |names: Vec<&str>| Cell::from(names.join(", "));
         match self {
             Self::Id => id(task, facts),
-            Self::Mark => Cell::styled(style_of(task.priority()), words::mark(task.priority())),
+            Self::Mark => Cell::styled(style_of(task.priority()), phrases::mark(task.priority())),
             Self::Title => title(row, listing),
             Self::Gate => task.current_gate().map_or("", GateId::as_str).into(),
             Self::Status => task.shown_state().into(),
             Self::Who => {
                 let waits = listing.waiting.contains(&task.id);
-                let turn = words::turn(task, facts.rules, facts.reader.as_ref(), waits, &facts.ids);
+                let turn =
+                    phrases::turn(task, facts.rules, facts.reader.as_ref(), waits, &facts.ids);
                 let style = match turn.kind {
                     TurnKind::Stopped => YELLOW,
                     TurnKind::You => BLUE,
@@ -200,12 +201,12 @@ impl ListColumn {
                 priority => Cell::styled(style_of(priority), priority),
             },
             Self::Age => {
-                let age = task.gate.as_ref().map(|open| words::short_age(open.entered, now));
+                let age = task.gate.as_ref().map(|open| phrases::short_age(open.entered, now));
                 Cell::styled(DIM, age.unwrap_or_default())
             }
             Self::Due => {
                 let zone = &facts.rules.project.timezone;
-                let due = task.plan.due.map(|due| words::due(due, now, zone));
+                let due = task.plan.due.map(|due| phrases::due(due, now, zone));
                 let style = if task.is_overdue(now) { RED } else { Style::new() };
                 Cell::styled(style, due.unwrap_or_default())
             }
@@ -239,7 +240,7 @@ fn title(row: Row<'_>, listing: &Listing) -> Cell {
     let Some(tree) = &listing.tree else { return Cell::from(&row.task.title) };
     let done = tree.progress.get(&row.task.id).map(|done| format!(" ({done})"));
     let title = Cell::from(format!("{}{}", row.task.title, done.unwrap_or_default()));
-    title.behind(&branches(&tree.depths, row.place))
+    title.indented(&branches(&tree.depths, row.place))
 }
 
 /// Returns the branches of a tree that lead to a row.

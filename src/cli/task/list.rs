@@ -23,8 +23,8 @@ use crate::tasks::headers::listing::Listing;
 use crate::tasks::headers::lookup;
 use crate::tasks::headers::search::Query;
 use crate::tasks::headers::summary::{ChildProgress, NEW, SummaryDocument, WAITING};
+use crate::tasks::view::phrases::ShortIds;
 use crate::tasks::view::task_view::warnings_value;
-use crate::tasks::view::words::ShortIds;
 
 const STATES: Words<&str> = &[
     ("ready", "ready", "Waits for an agent"),

@@ -1,4 +1,4 @@
-//! The words of lists, pages and boards about a task: how urgent it is, whose turn it is, when. One module for terminal and web.
+//! The phrases of lists, pages and boards about a task: how urgent it is, whose turn it is, when. One module for terminal and web.
 
 use std::collections::HashMap;
 use std::ops::Range;
