@@ -1,6 +1,8 @@
 use std::cell::RefCell;
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -290,6 +292,23 @@ fn locks_are_ours_also_if_the_disk_is_called_otherwise_after_a_restart() {
     assert_ne!(test.path(".git/index.lock").exists(), has_birth_time);
 }
 
+/// Returns once a new file gets a later time than this one: file systems count time in ticks of milliseconds.
+fn wait_for_later_file(path: &Path) {
+    let changed = |path: &Path| {
+        let data = fs::metadata(path).unwrap();
+        (data.ctime(), data.ctime_nsec())
+    };
+    let probe = path.with_extension("probe");
+    loop {
+        fs::write(&probe, "").unwrap();
+        let later = changed(&probe) > changed(path);
+        fs::remove_file(&probe).unwrap();
+        if later {
+            break;
+        }
+    }
+}
+
 #[test]
 fn a_lock_that_a_power_cut_brought_back_is_told_from_one_that_is_held() {
     let test = TestRepository::with_tasks();
@@ -298,6 +317,7 @@ fn a_lock_that_a_power_cut_brought_back_is_told_from_one_that_is_held() {
     // The time of a rename cannot be set; but the folder of the file can be renamed again.
     fs::create_dir(heads.join("before")).unwrap();
     fs::write(heads.join("before/one.lock"), "what the branch was\n").unwrap();
+    wait_for_later_file(&heads.join("before/one.lock"));
     kill_at(&test, "git.ref-moved");
     let locks: Locks = serde_json::from_slice(&fs::read(test.beside("intent")).unwrap()).unwrap();
     let clear = |end| test.open().clear_stale(&locks, end).unwrap().branch_lock;
