@@ -55,6 +55,7 @@ fn waiting() -> Vec<UnclaimedWork> {
                 entered: Timestamp::from_second(1_771_236_000 + seconds).expect("it is a time"),
                 created: Timestamp::UNIX_EPOCH,
             },
+            planned_for: Vec::new(),
             previous_agent: (number.is_multiple_of(3)).then(|| agent(number)),
             excluded: if number.is_multiple_of(4) {
                 (0..3).map(|more| agent(number + more)).collect()

@@ -242,7 +242,10 @@ const OTHER_WORDS: &[(&str, &str)] = &[
     ),
     ("get view cat open", "`aof show ID` shows a task"),
     ("update set rename tag", "`aof edit ID` changes a task"),
-    ("give delegate", "`aof assign ID AGENT` gives a task to an agent"),
+    (
+        "give delegate",
+        "`aof assign ID NAME` plans a task for somebody; with `--claim` they have it at once",
+    ),
     ("revert rollback", "`aof undo ID` takes your last step back"),
     (
         "config settings",

@@ -146,10 +146,11 @@ fn search(
         })
         .filter(|place| role.is_none_or(|role| *role == place.role) && place.suits(rules, agent))
         .collect();
-    // Of equally urgent tasks, those that return to this agent are first.
+    // Tasks that are planned for this agent are first, and of equally urgent ones those that return to it.
     let order = |place: &UnclaimedWork| {
         let Urgency { is_in_time, priority, .. } = place.urgency;
-        (is_in_time, priority, place.previous_agent.as_ref() != Some(agent))
+        let is_planned = place.planned_for.contains(agent);
+        (!is_planned, is_in_time, priority, place.previous_agent.as_ref() != Some(agent))
     };
     free.sort_by(|a, b| order(a).cmp(&order(b)).then_with(|| a.rank().cmp(&b.rank())));
     for UnclaimedWork { ticket, .. } in free {

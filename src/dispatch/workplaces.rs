@@ -64,6 +64,7 @@ fn waiting_at(
         ticket: ticket(task, branch),
         people_only: workplace.requires_human(rules),
         urgency: task.urgency(now),
+        planned_for: task.planned_for(rules).cloned().collect(),
         previous_agent: worked().find(|visit| visit.gate.as_str() == station).and_then(agent),
         excluded: this_round
             .filter(|visit| visit.completed)

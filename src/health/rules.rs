@@ -276,7 +276,9 @@ fn stuck_task_issue(rules: &Rules, header: &TaskSummary) -> Option<Issue> {
         return Some(Issue::new(
             "task_overdue",
             format!("{id} has taken too long, and nobody steps in for that"),
-            format!("see `aof why {id}`; `aof assign {id} AGENT` gives it to somebody else"),
+            format!(
+                "see `aof why {id}`; `aof assign {id} AGENT --claim` gives it to somebody else"
+            ),
         ));
     }
     (header.gate.is_some() && rules.workflow_of(header).is_none()).then(|| {

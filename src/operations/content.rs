@@ -46,6 +46,7 @@ fn plan_change(given: &Arguments, today: Date) -> Result<PlanChange, ArgumentFau
             priority: given.text("priority"),
             due: due(given, today)?,
             milestone: given.text("milestone"),
+            assignee: given.texts("assignee").unwrap_or_default(),
             links: given.links("links"),
         },
         tags: given.texts("tags").unwrap_or_default(),

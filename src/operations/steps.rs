@@ -36,6 +36,8 @@ pub(super) fn renew(call: &Call<'_>, ticket: &Ticket) -> StepDone {
 
 pub(super) fn assign(call: &Call<'_>, ticket: &Ticket) -> StepDone {
     let agent: AgentId = needed(call.given, "agent")?;
+    let known = call.in_force.rules.org.agent_named(agent.as_str());
+    let agent = known.cloned().unwrap_or(agent);
     let changed = claim::assign(call.workspace, ticket, call.by, &agent, call.dry_run)?;
     Ok(Done::one(format!("assigned to {agent}"), changed))
 }

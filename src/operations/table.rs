@@ -43,6 +43,11 @@ pub(crate) const PRIORITY: InputField = InputField::optional(
 );
 pub(crate) const MILESTONE: InputField =
     InputField::optional("milestone", Text, "The milestone that it belongs to");
+pub(crate) const ASSIGNEE: InputField = InputField::optional(
+    "assignee",
+    Texts,
+    "Who is to do it; anyone of the role may still take it",
+);
 pub(crate) const LINKS: InputField =
     InputField::optional("links", Links, "URLs and paths of documents and the like")
         .at(COMMAND.and(TOOL));
@@ -83,6 +88,7 @@ pub(crate) const CREATE: Operation = Operation {
         PRIORITY,
         DUE,
         MILESTONE,
+        ASSIGNEE,
         LINKS,
         TAGS,
         METADATA,
@@ -111,6 +117,7 @@ pub(crate) const EDIT: Operation = Operation {
         PRIORITY.at(COMMAND),
         DUE.at(COMMAND),
         MILESTONE.at(COMMAND),
+        ASSIGNEE.at(COMMAND.and(PAGE)),
         LINKS.at(COMMAND),
         TAGS.at(COMMAND),
         METADATA.at(COMMAND),

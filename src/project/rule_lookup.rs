@@ -35,6 +35,18 @@ pub(crate) fn check_agent(
     Err(ProjectError::Unknown { kind: Named::Agent, given: agent.to_string(), known })
 }
 
+/// Returns the agent that is called so. Fails if there is none; in a project without roles, every id is an agent's.
+pub(crate) fn find_agent(rules: &Rules, name: &str) -> Result<AgentId, ProjectError> {
+    let known = || rules.org.all_agents().into_iter().map(ToString::to_string).collect();
+    let unknown =
+        || ProjectError::Unknown { kind: Named::Agent, given: name.to_owned(), known: known() };
+    match rules.org.agent_named(name) {
+        Some(agent) => Ok(agent.clone()),
+        None if rules.project.implicit_workflow => name.parse().map_err(|_| unknown()),
+        None => Err(unknown()),
+    }
+}
+
 fn check_role(rules: &Rules, role: &RoleId, agent: &AgentId) -> Result<(), ProjectError> {
     let org = &rules.org;
     if rules.is_open(role) || org.role(role).is_some_and(|known| known.agents.contains(agent)) {

@@ -22,7 +22,7 @@ use crate::storage::layout::task_path;
 use crate::storage::random::random_local;
 use crate::storage::task_files::is_taken;
 use crate::tasks::apply::commit_unless_changed;
-use crate::tasks::edit::{check_dependencies, check_title};
+use crate::tasks::edit::{check_dependencies, check_title, resolve_names};
 use crate::tasks::headers::children::CreatorTasks;
 use crate::tasks::headers::dependencies::refuse_circle;
 use crate::tasks::plan::{Changed, DryRun, pass_automatic_gates, refuse_nul};
@@ -207,7 +207,8 @@ fn task(
     check_title(new.title())?;
     let workflow = new.workflow.clone().unwrap_or_else(|| project.default_workflow.clone());
     let definition = find_workflow(rules, &workflow)?;
-    let new = NewTask { input: begin(definition, &new.input)?, ..new.clone() };
+    let mut new = NewTask { input: begin(definition, &new.input)?, ..new.clone() };
+    resolve_names(rules, &mut new.fields)?;
     Ok(new_from(&new, id, workflow, created))
 }
 

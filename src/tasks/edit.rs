@@ -6,9 +6,9 @@ use crate::domain::{AgentId, BODY_LIMIT, Permission, PlanChange, PlanKey, Remedy
 use crate::files::task_file::TaskFile;
 use crate::git::merge_texts;
 use crate::project::error::ProjectError;
-use crate::project::rule_lookup::check_agent;
+use crate::project::rule_lookup::{check_agent, find_agent};
 use crate::project::workspace::{Workspace, actor, actor_author, deciding_actor};
-use crate::rules::{Actor, Refusal, StateChange, explain};
+use crate::rules::{Actor, Refusal, Rules, StateChange, explain};
 use crate::storage::ProjectPath;
 use crate::tasks::apply::{NextStep, apply, change, due_step_or};
 use crate::tasks::headers::dependencies::refuse_circle;
@@ -95,8 +95,10 @@ pub(crate) fn edit_fields(
     check_dependencies(workspace, Some(id), &edit.change)?;
     rewrite(workspace, id, agent, dry_run, &|state| {
         let file = &state.file;
+        let mut change = edit.change.clone();
+        resolve_names(&state.in_force.rules, &mut change)?;
         let mut after = file.task.clone();
-        after.change(&edit.change);
+        after.change(&change);
         let changed = match &edit.body {
             Some(body) => file.update_with_body(&after, &edit.merged_body(id, file, body)?),
             None => file.update(&after),
@@ -127,6 +129,14 @@ impl TaskEdit {
             }),
         }
     }
+}
+
+/// Replaces the names of assignees by their ids. Fails if org.yaml lacks one.
+pub(crate) fn resolve_names(rules: &Rules, change: &mut PlanChange) -> Result<(), ProjectError> {
+    for name in &mut change.plan.assignee {
+        *name = find_agent(rules, name)?.to_string();
+    }
+    Ok(())
 }
 
 /// Fails if the title is blank.

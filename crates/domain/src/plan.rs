@@ -1,4 +1,4 @@
-//! A person's plan of a task (priority, due date, milestone, links), and a change of the fields that people own.
+//! A person's plan of a task (assignee, priority, due date, milestone, links), and a change of the fields that people own.
 
 use std::fmt;
 
@@ -15,15 +15,19 @@ pub struct TaskPlan {
     pub priority: Option<String>,
     pub due: Option<Due>,
     pub milestone: Option<String>,
+    /// The people and agents who are to do it, as the file names them. A claim is independent of it.
+    #[serde(default)]
+    pub assignee: Vec<String>,
     pub links: Vec<Link>,
 }
 
 words!(
-    /// A key of a plan that has one value.
+    /// A key of a plan, besides its links.
     PlanKey, "a field of the plan", {
         Priority = "priority",
         Due = "due",
         Milestone = "milestone",
+        Assignee = "assignee",
     }
 );
 
@@ -37,21 +41,25 @@ impl PlanKey {
 impl TaskPlan {
     /// Returns the value of each key as files and JSON show it; `null` if it is absent.
     pub fn values(&self) -> impl Iterator<Item = (&'static str, Value)> {
-        let Self { priority, due, milestone, links: _ } = self;
+        let Self { priority, due, milestone, assignee, links: _ } = self;
         [
             (PlanKey::Priority, json!(priority)),
             (PlanKey::Due, json!(due)),
             (PlanKey::Milestone, json!(milestone)),
+            (PlanKey::Assignee, if assignee.is_empty() { Value::Null } else { json!(assignee) }),
         ]
         .into_iter()
         .map(|(key, value)| (key.as_str(), value))
     }
 
     pub(super) fn update(&mut self, new: &Self) {
-        let Self { priority, due, milestone, links } = new.clone();
+        let Self { priority, due, milestone, assignee, links } = new.clone();
         self.priority = priority.or(self.priority.take());
         self.due = due.or(self.due);
         self.milestone = milestone.or(self.milestone.take());
+        if !assignee.is_empty() {
+            self.assignee = assignee;
+        }
         add_missing(&mut self.links, &links);
     }
 
@@ -60,6 +68,7 @@ impl TaskPlan {
             PlanKey::Priority => self.priority = None,
             PlanKey::Due => self.due = None,
             PlanKey::Milestone => self.milestone = None,
+            PlanKey::Assignee => self.assignee.clear(),
         }
     }
 }

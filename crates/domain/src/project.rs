@@ -349,6 +349,13 @@ impl Org {
         all
     }
 
+    /// Returns the agent that people call so: by its id, or a person's without `human-`.
+    pub fn agent_named(&self, name: &str) -> Option<&AgentId> {
+        let all = self.all_agents();
+        let by = |is: &dyn Fn(&str) -> bool| all.iter().copied().find(|id| is(id.as_str()));
+        by(&|id| id == name).or_else(|| by(&|id| id.strip_prefix("human-") == Some(name)))
+    }
+
     /// Returns the agent with that email: the one that org.yaml names, otherwise a program by the address that aof makes of its id.
     pub fn agent_by_email(&self, email: &str) -> Option<AgentId> {
         let mut known = self.agents.iter().flatten();

@@ -152,11 +152,12 @@ impl Task {
         }
     }
 
-    /// Returns the plan's keys with their values as conditions read them: with the priority that counts.
+    /// Returns the plan's keys with their values as conditions read them: with the priority that counts, and a list of assignees.
     pub fn plan_values(&self) -> impl Iterator<Item = (&'static str, Value)> {
         let values = self.plan.values();
         values.map(|(key, value)| match key {
             "priority" => (key, json!(self.priority())),
+            "assignee" => (key, json!(self.plan.assignee)),
             _ => (key, value),
         })
     }

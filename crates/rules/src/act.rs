@@ -253,7 +253,7 @@ impl Warning {
             }
             Self::NotGiven { task, agent, why } => format!(
                 "`{task}` begins without `{agent}`, whom its file names: {why}; `{}` gives it to somebody",
-                Remedy::Assign.on(task).chosen("agent")
+                Remedy::Assign.on(task).chosen("agent").flag("claim")
             ),
             Self::CompanionsStay { ignored, filtered, too_large, misnamed } => {
                 let reasons = [

@@ -16,6 +16,8 @@ pub struct UnclaimedWork {
     /// True if the work is for people only.
     pub people_only: bool,
     pub urgency: Urgency,
+    /// The agents that it is planned for.
+    pub planned_for: Vec<AgentId>,
     /// The agent of the previous visit of this gate or branch.
     pub previous_agent: Option<AgentId>,
     /// Agents of the gates that this one must be separate from.
@@ -78,8 +80,9 @@ impl AgentLoads {
     }
 }
 
-/// Returns the assignments to make, the most urgent first. No agent exceeds its limit, nothing is assigned twice, and no work waits
-/// while an agent that could do it gets less urgent work.
+/// Returns the assignments to make: first of work to the agents that it is planned for, then of the rest to any, each the most urgent
+/// first. No agent exceeds its limit, nothing is assigned twice, and no work waits while an agent that could do it gets less urgent
+/// work that was not planned for it.
 pub fn dispatch<'w>(
     rules: &Rules,
     waiting: &'w [UnclaimedWork],
@@ -90,8 +93,14 @@ pub fn dispatch<'w>(
     let mut given = Vec::new();
     let mut places: Vec<&UnclaimedWork> = waiting.iter().collect();
     places.sort_by(|a, b| a.rank().cmp(&b.rank()));
-    let mut seen = HashSet::with_capacity(places.len());
-    for place in places.into_iter().filter(|place| seen.insert(&place.ticket)) {
+    let mut assigned = HashSet::with_capacity(places.len());
+    let planned = places.iter().filter(|place| !place.planned_for.is_empty());
+    for (place, is_planned) in
+        planned.map(|place| (*place, true)).chain(places.iter().map(|place| (*place, false)))
+    {
+        if assigned.contains(&place.ticket) {
+            continue;
+        }
         let Some(role_members) = members_of_roles
             .entry(&place.role)
             .or_insert_with(|| RoleMembers::of(rules, loads, &place.role))
@@ -102,13 +111,18 @@ pub fn dispatch<'w>(
             |agent: &AgentId| load.get(agent).copied().unwrap_or_else(|| loads.load(agent));
         let is_eligible = |agent: &AgentId| {
             let is_lapsed = place.lapsed_agent.as_ref() == Some(agent);
-            load_of(agent) < rules.org.room(agent) && !is_lapsed && place.is_open_to(agent)
+            let is_meant = !is_planned || place.planned_for.contains(agent);
+            is_meant
+                && load_of(agent) < rules.org.room(agent)
+                && !is_lapsed
+                && place.is_open_to(agent)
         };
         let Some(index) = role_members.choose(place, &is_eligible, &load_of) else { continue };
         let agent = &role_members.members[index];
         role_members.next = index + 1;
         let count = load_of(agent) + 1;
         load.insert(agent, count);
+        assigned.insert(&place.ticket);
         given.push((place, agent.clone()));
     }
     given

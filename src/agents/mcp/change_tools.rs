@@ -183,6 +183,7 @@ pub(crate) const START: Tool = Tool {
         operation::PRIORITY,
         operation::DUE,
         operation::MILESTONE,
+        operation::ASSIGNEE,
         operation::LINKS,
         operation::TAGS,
         operation::METADATA,

@@ -124,8 +124,15 @@ pub(crate) struct Card {
     pub children: Option<DoneCount>,
     pub branches: Vec<BranchCard>,
     pub milestone: Option<String>,
+    pub assignee: Vec<String>,
     pub tags: Vec<String>,
-    /// True if the reader holds the task or may take it.
+    /// The names by which filters find its agents.
+    #[serde(skip)]
+    pub agent_names: Vec<String>,
+    /// The names by which filters find its assignees.
+    #[serde(skip)]
+    pub assignee_names: Vec<String>,
+    /// True if the reader holds the task, it is planned for them, or they may take it.
     pub mine: bool,
     /// True if the reader may decide about the task now.
     pub waits_for_you: bool,
@@ -352,6 +359,9 @@ fn card(
         children: children.get(&task.id).copied().and_then(DoneCount::of_children),
         branches: branches.iter().map(BranchCard::of).collect(),
         milestone: task.plan.milestone.clone(),
+        assignee: task.plan.assignee.clone(),
+        agent_names: task.agent_names(source.rules).map(str::to_owned).collect(),
+        assignee_names: task.assignee_names(source.rules).map(str::to_owned).collect(),
         tags: task.tags.clone(),
         mine: source.you.is_some_and(|you| task.is_mine(source.rules, you)),
         waits_for_you,
@@ -368,7 +378,8 @@ impl Filterable for Card {
     fn values(&self, key: FilterKey) -> Vec<&str> {
         match key {
             FilterKey::Role => self.roles.iter().map(RoleId::as_str).collect(),
-            FilterKey::Agent => self.agents.iter().map(AgentId::as_str).collect(),
+            FilterKey::Agent => self.agent_names.iter().map(String::as_str).collect(),
+            FilterKey::Assignee => self.assignee_names.iter().map(String::as_str).collect(),
             FilterKey::Tag => self.tags.iter().map(String::as_str).collect(),
             FilterKey::Workflow => vec![self.workflow.as_str()],
             FilterKey::Milestone => self.milestone.as_deref().into_iter().collect(),

@@ -22,7 +22,7 @@ use crate::board::model::act::{BoardAct, perform};
 use crate::board::model::figures::project_figures;
 use crate::board::model::live::LiveBoard;
 use crate::board::model::page::task_page;
-use crate::domain::{AgentId, GateId, Map, RoleId, Status, TaskId, WorkflowName, listed};
+use crate::domain::{GateId, Map, RoleId, Status, TaskId, WorkflowName, listed};
 use crate::health::context::{CheckContext, View};
 use crate::health::overview::{overview, overview_value, status_lists};
 use crate::operations::arguments::{Arguments, describe};
@@ -69,6 +69,7 @@ const ENDPOINTS: &[Endpoint] = &[
             "role",
             "workflow",
             "agent",
+            "assignee",
             "tag",
             "milestone",
             "filter",
@@ -279,7 +280,8 @@ fn tasks(asked: &Asked) -> Result<Value, ApiFault> {
         .with(FilterKey::Workflow, parsed::<WorkflowName>(asked, "workflow")?)
         .with(FilterKey::Gate, parsed::<GateId>(asked, "gate")?)
         .with(FilterKey::Role, parsed::<RoleId>(asked, "role")?)
-        .with(FilterKey::Agent, parsed::<AgentId>(asked, "agent")?)
+        .with(FilterKey::Agent, named("agent"))
+        .with(FilterKey::Assignee, named("assignee"))
         .with(FilterKey::Status, status)
         .with(FilterKey::Tag, named("tag"))
         .with(FilterKey::Milestone, named("milestone"))

@@ -32,20 +32,21 @@ const BESIDES: &[(&str, &[&str])] = &[
         "edit",
         &["unset", "unlinks", "untags", "unset_metadata", "independent_of", "orphan", "accept"],
     ),
+    ("assign", &["claim"]),
     ("complete", &["sign_with", "run", "session", "no_sign"]),
 ];
 
-/// Fields that the command line calls by a shorter name.
-const SHORTER: &[(&str, &str)] = &[("rejectionNotes", "notes")];
+/// Fields that have another name at the command line.
+const RENAMED: &[(&str, &str)] = &[("rejectionNotes", "notes"), ("agent", "name")];
 
 /// Returns the argument of a command that is the field: one in the place of a value, by the name in the help; otherwise by its name.
 fn argument<'c>(command: &'c Command, field: &InputField) -> Option<&'c Arg> {
-    let shorter = SHORTER.iter().find(|(name, _)| *name == field.name);
+    let renamed = RENAMED.iter().find(|(name, _)| *name == field.name);
     let name = field.name.chars().flat_map(|c| {
         let bar = c.is_uppercase().then_some('_');
         bar.into_iter().chain(c.to_lowercase())
     });
-    let name = shorter.map_or_else(|| name.collect(), |(_, name)| (*name).to_owned());
+    let name = renamed.map_or_else(|| name.collect(), |(_, name)| (*name).to_owned());
     let is_placed = |arg: &&Arg| {
         let shown = arg.get_value_names().unwrap_or_default();
         let is_task = ["task", "words"].contains(&arg.get_id().as_str());

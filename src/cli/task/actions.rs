@@ -24,6 +24,7 @@ use crate::tasks::complete::{parse_completion, sign_file, what_to_sign};
 use crate::tasks::headers::dependencies::awaited_now;
 use crate::tasks::headers::summary::WAITING;
 use crate::tasks::plan::{Changed, DryRun};
+use crate::tasks::view::phrases::name;
 use crate::tasks::view::task_view::{changed_value, eligible_agents};
 
 // The arguments of each of these commands.
@@ -50,9 +51,12 @@ pub(crate) struct RenewArgs {
 pub(crate) struct AssignArgs {
     #[command(flatten)]
     action: ActionArgs,
-    /// The new holder; an agent of the gate's role
-    #[arg(value_name = "AGENT")]
-    to: AgentId,
+    /// Who is to do it: a name in org.yaml
+    #[arg(value_name = "NAME")]
+    to: String,
+    /// Claim it for them now, even if another agent has it: an agent of the gate's role
+    #[arg(long)]
+    claim: bool,
     #[command(flatten)]
     offline_option: OfflineOption,
 }
@@ -89,6 +93,10 @@ pub(crate) fn renew(session: &Session, args: &RenewArgs) -> CliResult {
 }
 
 pub(crate) fn assign(session: &Session, args: &AssignArgs) -> CliResult {
+    if !args.claim {
+        let given = Arguments::from_iter([("assignee", json!([args.to]))]);
+        return act(session, &operation::EDIT, TextForm::None, &args.action, &given);
+    }
     let given = Arguments::from_iter([("agent", json!(args.to))]);
     act_over(session, &operation::ASSIGN, TextForm::None, &args.action, &given, |workspace| {
         workspace.network = args.offline_option.network();
@@ -172,6 +180,18 @@ pub(super) fn show(
     let due_before = changed.before.as_ref().and_then(|before| before.task.plan.due);
     if let Some(due) = changed.after.task.plan.due.filter(|due| Some(*due) != due_before) {
         output.line(format!("  due {}", due.in_words()));
+    }
+    let assignee_before = changed.before.as_ref().map(|before| &before.task.plan.assignee);
+    let assignee = &changed.after.task.plan.assignee;
+    if !assignee.is_empty() && assignee_before != Some(assignee) {
+        let shown = |named: &String| {
+            let known = rules.org.agent_named(named);
+            known.map_or(inert(named), |agent| name(rules, agent).to_owned())
+        };
+        let is_free = changed.after.task.routing.agent.is_none();
+        let nobody = if is_free { "; no one has it yet" } else { "" };
+        let names: Vec<String> = assignee.iter().map(shown).collect();
+        output.line(format!("  planned for {}{nobody}", names.join(", ")));
     }
     if session.verbose {
         let commit = changed.commit.map(|commit| format!(", commit {:.10}", commit.to_string()));

@@ -50,8 +50,9 @@ Example:
     /// Give a task to an agent, whoever has it now
     #[command(after_help = "\
 Examples:
-  aof assign AOF-7qk agent-2               the task, at its gate
-  aof assign AOF-7qk@3/security human-ann  a branch of it")]
+  aof assign AOF-7qk ann                           plans it for ann; no one has it yet
+  aof assign AOF-7qk agent-2 --claim               has agent-2 take it now
+  aof assign AOF-7qk@3/security human-ann --claim  a branch of it")]
     Assign(actions::AssignArgs),
     /// Hold a task at its gate until it is unblocked
     #[command(after_help = "\

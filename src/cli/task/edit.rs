@@ -101,6 +101,9 @@ struct PlanOptions {
     /// The milestone that it belongs to
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     milestone: Option<String>,
+    /// Who is to do it; anyone of the role may still take it; may be given more than once
+    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    assignee: Vec<String>,
     /// Add a link to a pull request, a document or the like
     #[arg(long = "link", value_name = "URL", value_parser = link)]
     links: Vec<Link>,
@@ -145,6 +148,7 @@ impl PlanOptions {
                 priority: self.priority.map(|priority| priority.to_string()),
                 due: self.due.map(|due| due.on(today)),
                 milestone: self.milestone.clone(),
+                assignee: self.assignee.clone(),
                 links: self.links.clone(),
             },
             tags: self.tags.clone(),

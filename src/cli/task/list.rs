@@ -67,9 +67,12 @@ pub(crate) struct ListArgs {
     #[arg(long = "workflow", value_name = "NAME")]
     workflows: Vec<WorkflowName>,
     /// Only what this agent has claimed
-    #[arg(long, value_name = "ID")]
-    agent: Option<AgentId>,
-    /// Only what is yours, or free for you to claim
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// Only what is planned for this agent; may be given more than once
+    #[arg(long = "assignee", value_name = "NAME")]
+    assignees: Vec<String>,
+    /// Only what is yours, planned for you, or free for you to claim
     #[arg(long, conflicts_with = "agent")]
     mine: bool,
     /// Who you are, for `--mine`
@@ -128,6 +131,7 @@ impl ListArgs {
             .with(FilterKey::Gate, &self.gates)
             .with(FilterKey::Role, &self.roles)
             .with(FilterKey::Agent, &self.agent)
+            .with(FilterKey::Assignee, &self.assignees)
             .with(FilterKey::Status, &self.statuses)
             .with(FilterKey::Milestone, &self.milestones)
             .with(FilterKey::Tag, &self.tags)
@@ -262,7 +266,7 @@ fn drawn(facts: &ListFacts<'_>, args: &ListArgs, me: Option<&AgentId>) -> String
     let all: Vec<Row<'_>> = tasks.map(|(place, (task, path))| Row { place, task, path }).collect();
     let (rows, headings) = match (args.group_by, me) {
         (Some(by), _) => grouped(&all, by, facts.rules),
-        (None, Some(me)) => mine_and_free(&all, me),
+        (None, Some(me)) => mine_and_free(&all, me, facts.rules),
         (None, None) => (all, Vec::new()),
     };
     let mut table = Table::new(&rows).grouped(headings);
@@ -309,11 +313,21 @@ fn grouped<'l>(
     below_headings(groups.into_iter().map(|((_, name), rows)| (name, rows)))
 }
 
-/// Splits the rows into those that the agent holds and those that are free, each with a heading.
-fn mine_and_free<'l>(rows: &[Row<'l>], me: &AgentId) -> (Vec<Row<'l>>, Vec<(usize, String)>) {
+/// Splits the rows into those that the agent holds, those that are planned for it, and those that it may take, each with a heading.
+fn mine_and_free<'l>(
+    rows: &[Row<'l>],
+    me: &AgentId,
+    rules: &Rules,
+) -> (Vec<Row<'l>>, Vec<(usize, String)>) {
     let is_mine = |row: &Row<'l>| row.task.agents().any(|holder| holder == me);
-    let (mine, free): (Vec<Row<'l>>, Vec<Row<'l>>) = rows.iter().partition(|row| is_mine(row));
-    let groups = [("yours".to_owned(), mine), ("you can take".to_owned(), free)];
+    let is_planned = |row: &Row<'l>| row.task.planned_for(rules).any(|agent| agent == me);
+    let (mine, others): (Vec<Row<'l>>, Vec<Row<'l>>) = rows.iter().partition(|row| is_mine(row));
+    let (planned, free) = others.into_iter().partition(is_planned);
+    let groups = [
+        ("yours".to_owned(), mine),
+        ("planned for you".to_owned(), planned),
+        ("you can take".to_owned(), free),
+    ];
     below_headings(groups.into_iter().filter(|(_, rows)| !rows.is_empty()))
 }
 

@@ -20,6 +20,7 @@ pub(crate) struct TaskFilter {
 pub(crate) enum FilterKey {
     Role,
     Agent,
+    Assignee,
     Tag,
     Workflow,
     Milestone,
@@ -31,7 +32,7 @@ pub(crate) enum FilterKey {
 /// A state that a filter asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FilterState {
-    /// The reader holds the task, or may take it.
+    /// The reader holds the task, it is planned for them, or they may take it.
     Mine,
     Overdue,
     Ready,
@@ -42,9 +43,10 @@ pub(crate) enum FilterState {
     Held,
 }
 
-const KEYS: [(&str, FilterKey); 8] = [
+const KEYS: [(&str, FilterKey); 9] = [
     ("role", FilterKey::Role),
     ("agent", FilterKey::Agent),
+    ("assignee", FilterKey::Assignee),
     ("tag", FilterKey::Tag),
     ("workflow", FilterKey::Workflow),
     ("milestone", FilterKey::Milestone),

@@ -144,7 +144,8 @@ impl Filterable for ListCandidate<'_> {
         let task = self.task;
         match key {
             FilterKey::Role => task.roles().map(RoleId::as_str).collect(),
-            FilterKey::Agent => task.agents().map(AgentId::as_str).collect(),
+            FilterKey::Agent => task.agent_names(self.rules).collect(),
+            FilterKey::Assignee => task.assignee_names(self.rules).collect(),
             FilterKey::Tag => task.tags.iter().map(String::as_str).collect(),
             FilterKey::Workflow => vec![task.routing.workflow.as_str()],
             FilterKey::Milestone => task.plan.milestone.as_deref().into_iter().collect(),
@@ -253,10 +254,16 @@ pub(crate) fn check_filter_names(
         check(Named::Role, role, known, &is_in)?;
     }
     if !rules.project.implicit_workflow {
-        for agent in filter.of_key(FilterKey::Agent) {
+        let names = [FilterKey::Agent, FilterKey::Assignee].map(|key| filter.of_key(key));
+        for name in names.into_iter().flatten() {
             let known = rules.org.all_agents().into_iter().map(AgentId::as_str).collect();
-            let is_in = |task: &TaskSummary| task.agents().any(|other| other.as_str() == agent);
-            check(Named::Agent, agent, known, &is_in)?;
+            let is_in = |task: &TaskSummary| {
+                task.agents().any(|other| other.as_str() == name)
+                    || task.plan.assignee.iter().any(|other| other == name)
+            };
+            if rules.org.agent_named(name).is_none() {
+                check(Named::Agent, name, known, &is_in)?;
+            }
         }
     }
     Ok(())

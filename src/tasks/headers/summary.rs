@@ -22,7 +22,7 @@ use crate::storage::{CacheFile, Deferred, FileStat, ProjectPath};
 use crate::tasks::state::acceptance::count_boxes;
 
 /// The version of a summary's shape and meaning: older caches are rebuilt.
-const SCHEMA: &str = "22";
+const SCHEMA: &str = "23";
 
 /// The cache of summaries.
 pub(crate) const HEADERS: CacheFile = CacheFile { name: "cache", schema: SCHEMA };
@@ -258,18 +258,35 @@ impl TaskSummary {
         distinct(self.routing.agent.iter().chain(branches))
     }
 
+    /// Returns the agents that it is planned for, as far as org.yaml has them.
+    pub(crate) fn planned_for<'r>(&self, rules: &'r Rules) -> impl Iterator<Item = &'r AgentId> {
+        self.plan.assignee.iter().filter_map(|name| rules.org.agent_named(name))
+    }
+
+    /// Returns the names by which filters find it: those of the agents that have it.
+    pub(crate) fn agent_names<'t>(&'t self, rules: &Rules) -> impl Iterator<Item = &'t str> {
+        self.agents().flat_map(|id| names(rules, id))
+    }
+
+    /// Returns the names by which filters find it: those of the agents that it is planned for.
+    pub(crate) fn assignee_names<'t>(&'t self, rules: &'t Rules) -> impl Iterator<Item = &'t str> {
+        let typed = self.plan.assignee.iter().map(String::as_str);
+        typed.chain(self.planned_for(rules).flat_map(|id| names(rules, id)))
+    }
+
     /// Returns the roles of the parts that can be claimed: the whole task, or branches.
     pub(crate) fn free_roles(&self) -> impl Iterator<Item = &RoleId> {
         let role = self.role.iter().filter(|_| self.routing.agent.is_none());
         role.chain(self.ready_branches().map(|branch| &branch.role))
     }
 
-    /// Returns whether the reader holds it, or may take it.
+    /// Returns whether the reader holds it, it is planned for them, or they may take it.
     pub(crate) fn is_mine(&self, rules: &Rules, you: &AgentId) -> bool {
         let is_theirs =
             |role: &RoleId| rules.org.roles_of(you).any(|one| one == role) || rules.is_open(role);
         !self.is_finished()
             && (self.agents().any(|holder| holder == you)
+                || self.planned_for(rules).any(|planned| planned == you)
                 || self.is_waiting_for_an_agent() && self.free_roles().any(is_theirs))
     }
 
@@ -294,6 +311,13 @@ impl TaskSummary {
     pub(crate) fn branches_without_agents(&self) -> impl Iterator<Item = &OpenBranch> {
         self.task.branches().filter(|branch| branch.blockers.iter().any(Blocker::is_nobody))
     }
+}
+
+/// Returns the names by which people call an agent: its id, and a person's also without `human-`.
+fn names<'a>(rules: &Rules, id: &'a AgentId) -> impl Iterator<Item = &'a str> + use<'a> {
+    let short = id.as_str().strip_prefix("human-");
+    let short = short.filter(|short| rules.org.agent_named(short) == Some(id));
+    [id.as_str()].into_iter().chain(short)
 }
 
 /// Returns the task's gate, as the rules in force have it.
@@ -327,6 +351,7 @@ pub(crate) struct SummaryDocument<'t> {
     due: Option<Due>,
     overdue: bool,
     milestone: Option<&'t str>,
+    assignee: &'t [String],
     links: Vec<Value>,
     checklist: Option<Value>,
     entered: Option<Timestamp>,
@@ -343,7 +368,7 @@ impl<'t> SummaryDocument<'t> {
     pub(crate) fn of(summary: &'t TaskSummary, path: &'t ProjectPath, now: Timestamp) -> Self {
         let whole = |at: Timestamp| time(at.as_second());
         let boxes = summary.checklist;
-        let TaskPlan { priority: _, due, milestone, links } = &summary.plan;
+        let TaskPlan { priority: _, due, milestone, assignee, links } = &summary.plan;
         let branch = |branch: &OpenBranch| json!({"id": branch.id, "role": branch.role, "agent": branch.agent, "status": branch.status});
         Self {
             id: &summary.id,
@@ -361,6 +386,7 @@ impl<'t> SummaryDocument<'t> {
             due: *due,
             overdue: summary.is_overdue(now),
             milestone: milestone.as_deref(),
+            assignee,
             links: links.iter().map(link_value).collect(),
             checklist: (boxes.total() > 0)
                 .then(|| json!({"done": boxes.done, "total": boxes.total()})),

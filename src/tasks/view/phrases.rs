@@ -85,7 +85,7 @@ pub(crate) struct Turn {
 }
 
 /// Returns whose turn it is at a task: the first that holds of `blocked`, `held`, `after 9xw` (another task), `@ben` (has it), `you`
-/// (it waits for the reader's decision), the role.
+/// (it waits for the reader's decision), `for ben` (planned, nobody has it), the role.
 pub(crate) fn turn(
     task: &TaskSummary,
     rules: &Rules,
@@ -115,6 +115,11 @@ pub(crate) fn turn(
     let holders = task.agents().map(|agent| holder(rules, agent, reader));
     if waits_for_reader && !is_taken {
         return is(TurnKind::You, "you");
+    }
+    if let (false, [first, others @ ..]) = (is_taken, &task.plan.assignee[..]) {
+        let first = rules.org.agent_named(first).map_or(first.as_str(), |agent| name(rules, agent));
+        let more = if others.is_empty() { String::new() } else { format!(" +{}", others.len()) };
+        return is(TurnKind::Open, &format!("for {first}{more}"));
     }
     // At a fork some branches may be taken, and others wait for their roles.
     let roles = distinct(task.free_roles()).map(ToString::to_string);

@@ -49,7 +49,7 @@ fn gits_user_decides_only_at_a_terminal() {
         &["override", id, "--to", "ship", "--reason", "x"][..],
         &["cancel", id, "--reason", "x"],
         &["hold", id, "--reason", "x"],
-        &["assign", id, "agent-1"],
+        &["assign", "--claim", id, "agent-1"],
         &["reopen", ended, "--to", "build", "--reason", "x"],
         &["undo", ended],
         &["release", id],

@@ -1,4 +1,4 @@
-//! What people plan: priorities, due dates, milestones, links, checklists; and which tasks wait for others.
+//! What people plan: priorities, due dates, milestones, assignees, links, checklists; and which tasks wait for others.
 
 use insta::assert_snapshot;
 use serde_json::{Value, json};
@@ -390,4 +390,123 @@ fn due_dates_may_be_words_and_are_echoed_as_days() {
     TITLE  DUE
     Typed  Fri
     ");
+}
+
+const CREW_PROJECT: &str =
+    "project: {name: Crew}\nworkflow:\n  name: default\n  gates:\n    - {id: work, role: crew}\n";
+const CREW: &str = "\
+roles:
+  crew: {agents: [agent-7, agent-8, human-ann, human-ben]}
+  lead: {agents: [human-ben]}
+";
+
+#[test]
+fn a_plan_for_somebody_is_no_claim() {
+    let env = TestEnvironment::with_rules(CREW_PROJECT, CREW);
+    let id = env.new_task(&["Add login"]);
+    let planned = env.aof(&["assign", &id, "ann"]).success().stdout.replace(&id, "ID");
+    assert_snapshot!(planned, @"
+    AOF-xxxxx: edited
+      now at work, ready for agent-7 or agent-8 or human-ann or human-ben
+      planned for ann; no one has it yet
+    ");
+    assert!(env.task_text(&id).contains("assignee:\n  - human-ann\n"), "{}", env.task_text(&id));
+    let listed = env.aof(&["list", "--json"]).success().json();
+    assert_eq!(listed["tasks"][0]["assignee"], json!(["human-ann"]));
+    assert_eq!(listed["tasks"][0]["agent"], json!(null), "nobody has it");
+    let list = env.aof(&["list"]).success().stdout;
+    assert!(list.contains("for ann"), "{list}");
+
+    // It bars nobody.
+    let _ = env.aof(&["claim", &id, "--agent", "agent-8"]).success();
+    let claimed = env.aof(&["assign", &id, "ben", "--claim"]).success().stdout.replace(&id, "ID");
+    assert_snapshot!(claimed, @"
+    AOF-xxxxx: assigned to human-ben
+      now at work, in progress with human-ben
+    ");
+    let gone = env.aof(&["edit", &id, "--unset", "assignee"]).success();
+    assert!(!env.task_text(&id).contains("assignee"), "{gone}");
+    check(&env);
+}
+
+#[test]
+fn a_name_that_the_org_lacks_is_shown_and_refused_at_the_doors() {
+    let env = TestEnvironment::with_rules(CREW_PROJECT, CREW);
+    let id = env.new_task(&["Add login"]);
+    for args in [
+        &["assign", &id, "carl"][..],
+        &["edit", &id, "--assignee", "carl"],
+        &["new", "More", "--assignee", "carl"],
+        &["list", "--assignee", "carl"],
+    ] {
+        let refused = env.aof(args).code(3);
+        assert!(refused.stderr.contains("`carl`"), "{refused}");
+    }
+    let path = format!("tasks/{id}.md");
+    let text = env.read(&path).replace("id:", "assignee: carl\nid:");
+    env.write(&path, &text);
+    env.commit_all("plan");
+    let list = env.aof(&["list"]).success().stdout;
+    assert!(list.contains("for carl"), "{list}");
+    let found = env.aof(&["list", "--assignee", "carl", "--json"]).success().json();
+    assert_eq!(found["tasks"][0]["assignee"], json!(["carl"]));
+    check(&env);
+}
+
+#[test]
+fn filters_find_a_person_with_and_without_the_prefix() {
+    let env = TestEnvironment::with_rules(CREW_PROJECT, CREW);
+    let _ = env.new_task(&["Planned", "--assignee", "ann", "--assignee", "agent-7"]);
+    let held = env.new_task(&["Held"]);
+    let _ = env.aof(&["claim", &held, "--agent", "human-ann"]).success();
+    let titles = |args: &[&str]| {
+        let found = env.aof(&[&["list", "--json"], args].concat()).success().json();
+        let titles = found["tasks"].as_array().unwrap().iter().map(|task| task["title"].clone());
+        titles.collect::<Vec<_>>()
+    };
+    for name in ["ann", "human-ann"] {
+        assert_eq!(titles(&["--assignee", name]), ["Planned"]);
+        assert_eq!(titles(&["--agent", name]), ["Held"]);
+        assert_eq!(titles(&[&format!("assignee:{name}")]), ["Planned"]);
+    }
+    assert_eq!(titles(&["--assignee", "agent-7"]), ["Planned"]);
+    let mine = env.aof(&["list", "--mine", "--me", "human-ann"]).success().stdout;
+    let (yours, for_you) = (mine.find("yours").unwrap(), mine.find("planned for you").unwrap());
+    assert!(yours < for_you && !mine.contains("you can take"), "{mine}");
+}
+
+#[test]
+fn next_and_handing_out_prefer_what_is_planned_for_an_agent() {
+    let project = format!("handOut: round-robin\n{CREW_PROJECT}");
+    for (project, hands_out) in [(CREW_PROJECT, false), (&project, true)] {
+        let env = TestEnvironment::with_rules(project, CREW);
+        let urgent = env.new_task(&["Urgent", "--priority", "critical"]);
+        let planned = env.new_task(&["Planned", "--assignee", "agent-8"]);
+        if hands_out {
+            let _ = env.aof(&["watch", "--once"]).success();
+            assert!(
+                env.task_text(&planned).contains("agent: agent-8"),
+                "{}",
+                env.task_text(&planned)
+            );
+            assert!(
+                env.task_text(&urgent).contains("agent: agent-7"),
+                "{}",
+                env.task_text(&urgent)
+            );
+        } else {
+            let next = |agent| env.aof(&["next", "--agent", agent, "--json"]).success().stdout;
+            assert!(next("agent-8").contains("Planned"), "what is planned for it is first");
+            assert!(next("agent-7").contains("Urgent"));
+        }
+        check(&env);
+    }
+}
+
+#[test]
+fn what_is_planned_for_another_is_still_handed_out() {
+    let env = TestEnvironment::with_rules(CREW_PROJECT, CREW);
+    let _ = env.new_task(&["Planned", "--assignee", "human-ben"]);
+    let next = env.aof(&["next", "--agent", "agent-7", "--json"]).success().stdout;
+    assert!(next.contains("Planned"), "a plan bars nobody: {next}");
 }

@@ -126,7 +126,7 @@ fn every_printed_command_runs_as_it_stands() {
     check(env.aof(&["task", "override", "AOF-def", "--to", "nix", "--reason", "x"]));
     check(env.aof(&["task", "comment", "AOF-def"]));
     check(env.aof(&["task", "edit", "AOF-def"]));
-    check(env.aof(&["task", "assign", "AOF-def", "nobody"]));
+    check(env.aof(&["task", "assign", "--claim", "AOF-def", "nobody"]));
     check(env.aof(&["workflow", "show", "nix"]));
     assert!(seen.len() > 15, "{seen:?}");
     assert!(faults.is_empty(), "{}", faults.join("\n"));

@@ -134,7 +134,7 @@ fn every_command_with_a_task_takes_the_beginning_and_tells_the_whole_id() {
         ][..],
         &["task", "edit", "bie", "--undepends", "kqx7", "--unparent"],
         &["task", "comment", "bie", "-m", "Please"],
-        &["task", "assign", "bie", "agent-7"],
+        &["task", "assign", "--claim", "bie", "agent-7"],
         &["task", "renew", "bie", "--agent", "agent-7"],
         &["task", "release", "bie", "--agent", "agent-7"],
         &["task", "hold", "bie", "--reason", "wait"],

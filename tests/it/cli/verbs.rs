@@ -400,13 +400,13 @@ fn every_word_of_these_commands_is_a_task() {
 fn the_last_word_of_an_assignment_is_the_agent() {
     let env = TestEnvironment::with_rules(TEAM_GATES, TEAM);
     let ids = [env.new_task(&["One"]), env.new_task(&["Two"])];
-    let _ = as_ada(&env, &["assign", &ids[0], &ids[1], "agent-8"]).success();
+    let _ = as_ada(&env, &["assign", "--claim", &ids[0], &ids[1], "agent-8"]).success();
     for id in &ids {
         assert_eq!(shown(&env, id)["routing"]["agent"], "agent-8");
     }
     let head = env.head();
-    let _ = as_ada(&env, &["assign", &ids[0]]).code(2);
-    let none = as_ada(&env, &["assign", &ids[0], "AOF-zzz", "agent-7"]).code(3);
+    let _ = as_ada(&env, &["assign", "--claim", &ids[0]]).code(2);
+    let none = as_ada(&env, &["assign", "--claim", &ids[0], "AOF-zzz", "agent-7"]).code(3);
     assert!(none.stderr.contains("AOF-zzz"), "{none}");
     assert_eq!(env.head(), head);
 }
@@ -489,7 +489,7 @@ fn a_text_in_the_place_of_a_task_is_refused_with_the_command_as_it_should_be() {
         (&["edit", one, "A new title"], 4, "each word is a task here"),
         (&["claim", one, "please now"], 4, "each word is a task here"),
         (&["release", one, "no time"], 4, "each word is a task here"),
-        (&["assign", one, "no time", "agent-8"], 4, "each word is a task here"),
+        (&["assign", "--claim", one, "no time", "agent-8"], 4, "each word is a task here"),
     ] {
         let refused = as_ada(&env, words).code(code);
         let wanted = wanted.replace("ONE", "AOF-xxxxx").replace("TWO", "AOF-xxxxx");

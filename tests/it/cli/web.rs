@@ -880,10 +880,10 @@ fn no_door_gives_a_task_to_anybody_unless_the_remote_confirms_it() {
     let why = "nothing can be claimed, because `origin/main` cannot be reached";
 
     for words in [
-        &["assign", &id, "agent-2"][..],
+        &["assign", "--claim", &id, "agent-2"][..],
         &["claim", &id],
         &["next"],
-        &["assign", &format!("{id}@0"), "agent-2"],
+        &["assign", "--claim", &format!("{id}@0"), "agent-2"],
     ] {
         let output = env.aof(&[words, &["--agent", "human-ada"]].concat()).code(1);
         assert!(output.stderr.contains(why), "{output}");
@@ -930,7 +930,8 @@ fn the_board_assigns_nothing_that_another_worktree_has() {
     let _ = env.run(there).success();
     let board = Board::start(&env, &["--agent", "human-ada"]);
     let before = (env.head(), env.task_text(&id));
-    let by_command = env.aof(&["assign", &id, "agent-2", "--agent", "human-ada"]).code(5);
+    let by_command =
+        env.aof(&["assign", "--claim", &id, "agent-2", "--agent", "human-ada"]).code(5);
     assert!(by_command.stderr.contains("in the worktree"), "{by_command}");
     let (status, page) = send_form(&board, &id, &[("act", "assign"), ("agent", "agent-2")]);
     assert!(status == 409 && page.contains("in the worktree"), "{status} {page}");

@@ -54,15 +54,17 @@ const ROWS: &[Row] = &[
             "medium",
             "--milestone",
             "one",
+            "--assignee",
+            "agent-8",
             "--due",
             "2027-01-02",
         ],
         tool: Some((
             "aof_task_create",
-            r#"{"title": "Two", "description": "In short", "body": "At length", "tags": ["a", "b"], "priority": "medium", "milestone": "one", "due": "2027-01-02"}"#,
+            r#"{"title": "Two", "description": "In short", "body": "At length", "tags": ["a", "b"], "priority": "medium", "milestone": "one", "assignee": ["agent-8"], "due": "2027-01-02"}"#,
         )),
         api: Some(
-            r#"{"title": "Two", "description": "In short", "body": "At length", "tags": ["a", "b"], "priority": "medium", "milestone": "one", "due": "2027-01-02"}"#,
+            r#"{"title": "Two", "description": "In short", "body": "At length", "tags": ["a", "b"], "priority": "medium", "milestone": "one", "assignee": ["agent-8"], "due": "2027-01-02"}"#,
         ),
         form: Some(&[
             ("title", "Two"),
@@ -71,6 +73,7 @@ const ROWS: &[Row] = &[
             ("tags", "a, b"),
             ("priority", "medium"),
             ("milestone", "one"),
+            ("assignee", "agent-8"),
             ("due", "2027-01-02"),
         ]),
     },
@@ -120,7 +123,7 @@ const ROWS: &[Row] = &[
     Row {
         operation: "assign",
         before: &[],
-        command: &["assign", "ID", "agent-8"],
+        command: &["assign", "--claim", "ID", "agent-8"],
         tool: None,
         api: Some(r#"{"agent": "agent-8"}"#),
         form: Some(&[("agent", "agent-8")]),

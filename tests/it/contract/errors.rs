@@ -116,8 +116,8 @@ fn completions_are_refused_with_these_codes() {
     table.fails("task complete AOF-nothinglikeit --agent agent-7 -o complete -s Done");
     table.fails("task complete ../x --agent agent-7 -o complete -s Done");
     // Somebody has it.
-    table.does(&format!("task assign {id} agent-7"));
-    table.does(&format!("task assign {solo} agent-8"));
+    table.does(&format!("task assign --claim {id} agent-7"));
+    table.does(&format!("task assign --claim {solo} agent-8"));
     table.fails(&says(&id, "agent-8", "-o complete -s Done"));
     table.does(&format!("task release {solo} --agent agent-8"));
     table.fails(&says(&id, "agent-8", "-o complete -s Done"));
@@ -151,10 +151,10 @@ fn completions_are_refused_with_these_codes() {
     table.fails(&says(&apart, "agent-7", "-o complete -s Done"));
     // A claim that ran out.
     let lapsed = table.task("Lapsed");
-    table.does(&format!("task assign {lapsed} agent-7"));
+    table.does(&format!("task assign --claim {lapsed} agent-7"));
     table.env.pass_minutes(40);
     table.does("sweep");
-    table.does(&format!("task assign {lapsed} agent-8"));
+    table.does(&format!("task assign --claim {lapsed} agent-8"));
     table.fails(&says(&lapsed, "agent-7", "-o complete -s Done"));
     // Rules that are not there.
     table.fails("task new Picky --workflow picky");
@@ -194,8 +194,8 @@ fn other_acts_are_refused_with_these_codes() {
         "task comment ID",
         "task release ID --agent agent-7",
         "task renew ID --agent agent-7",
-        "task assign ID agent-3",
-        "task assign ID agent-9",
+        "task assign --claim ID agent-3",
+        "task assign --claim ID agent-9",
         "task hold ID --reason ''",
         "task hold ID --reason Wait --agent agent-7",
         "task unblock ID",
@@ -231,7 +231,7 @@ fn other_acts_are_refused_with_these_codes() {
     let blocked = table.task("Blocked");
     let says = format!("task complete {blocked} --agent agent-8 -o blocked -s Stuck -b No");
     table.does(&says);
-    table.fails(&format!("task assign {blocked} agent-8"));
+    table.fails(&format!("task assign --claim {blocked} agent-8"));
     assert_snapshot!(table.told);
     table.is_documented();
 }

@@ -54,7 +54,7 @@ fn one_task_sees_much(story: &Story) {
     story.does(&format!("task renew {id} --agent agent-7 --note Half"));
     story.env.pass_minutes(40);
     story.does("sweep");
-    story.does(&format!("task assign {id} agent-8"));
+    story.does(&format!("task assign --claim {id} agent-8"));
     story.does(&format!("task release {id} --agent agent-8"));
     story.does(&format!("task hold {id} --reason Wait"));
     story.does(&format!("task unblock {id}"));
@@ -92,7 +92,7 @@ fn tasks_go_in_circles(story: &Story) {
 fn a_task_forks(story: &Story) {
     let id = story.task("Fork --workflow forked");
     story.says(&id, "agent-7", "complete");
-    story.does(&format!("task assign {id}@1/style human-ada"));
+    story.does(&format!("task assign --claim {id}@1/style human-ada"));
     story.says(&format!("{id}@1/security"), "agent-3", "needs_review");
     story.says(&format!("{id}@1/style"), "human-ada", "complete");
 }
@@ -128,7 +128,7 @@ fn rules_change(story: &Story) {
     env.commit_all("a gate is gone");
     story.does("org reload");
     let taken = story.task("Taken");
-    story.does(&format!("task assign {taken} agent-7"));
+    story.does(&format!("task assign --claim {taken} agent-7"));
     env.edit("project.yaml", "implement, role: backend, lease: 30m", "implement, role: qa");
     let rules = env.read("project.yaml");
     env.write(

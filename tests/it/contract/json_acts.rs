@@ -33,8 +33,8 @@ fn acts_on_tasks_answer_in_these_shapes() {
     story.tells("task next --agent agent-3");
     story.tells(&format!("task renew {id} --agent agent-7 --note Half"));
     story.tells(&format!("task release {id} --agent agent-7"));
-    story.tells(&format!("task assign {id} agent-8"));
-    story.tells(&format!("task assign {id} agent-8"));
+    story.tells(&format!("task assign --claim {id} agent-8"));
+    story.tells(&format!("task assign --claim {id} agent-8"));
     story.tells(&format!("task hold {id} --reason Wait"));
     story.tells(&format!("task unblock {id} --reason Go"));
     story.tells(&format!("task complete {id} --agent agent-8 -o complete -s Done --dry-run"));

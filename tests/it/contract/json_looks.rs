@@ -10,7 +10,7 @@ fn busy() -> (Story, Vec<String>) {
     let task = |title: &str| story.task(title);
     let free = task("Free --body 'At length.' --tag web --meta priority=high");
     let claimed = task("Claimed");
-    story.does(&format!("task assign {claimed} agent-7"));
+    story.does(&format!("task assign --claim {claimed} agent-7"));
     let forked = task("Forked");
     story.says(&forked, "agent-7", "complete");
     story.says(&format!("{forked}@1/security"), "agent-4", "complete");

@@ -36,7 +36,7 @@ fn new_projects_answer_in_these_shapes() {
 fn rules_and_imports_answer_in_these_shapes() {
     let mut story = Story::with_rules(PROJECT, ORG);
     let id = story.task("'Add login'");
-    story.does(&format!("task assign {id} agent-7"));
+    story.does(&format!("task assign --claim {id} agent-7"));
     story.env.write("bug.json", FOREIGN);
     story.tells("workflow import bug.json --dry-run");
     story.tells("workflow import bug.json --name bug");
@@ -70,7 +70,7 @@ fn sweeps_watchers_and_notices_answer_in_these_shapes() {
     story.tells("notices --deliver");
     let id = story.task("'Add login'");
     let other = story.task("'Add logout'");
-    story.does(&format!("task assign {id} agent-7"));
+    story.does(&format!("task assign --claim {id} agent-7"));
     story.tells("notices --deliver");
     story.tells("notices");
     story.env.pass_minutes(60 * 24 * 30);

@@ -219,7 +219,7 @@ fn a_commit_that_would_take_a_claim_a_new_task_or_an_archived_one_back_is_stoppe
         env.git(&["add", "code.txt"]);
     };
     own();
-    overtaken(&env, || drop(env.aof(&["task", "assign", &id, "agent-7"]).success()));
+    overtaken(&env, || drop(env.aof(&["task", "assign", "--claim", &id, "agent-7"]).success()));
     is_stopped(&env, &id);
     own();
     let mut new = String::new();
@@ -242,7 +242,7 @@ fn a_commit_of_all_files_does_not_take_a_claim_back_that_the_worktree_lacks() {
     let (env, id) = scene();
     let path = format!("tasks/{id}.md");
     let unclaimed = env.read(&path);
-    let _ = env.aof(&["task", "assign", &id, "agent-7"]).success();
+    let _ = env.aof(&["task", "assign", "--claim", &id, "agent-7"]).success();
     env.write(&path, format!("{unclaimed}A note.\n"));
     let refused = commit(&env, &["--all"]).code(1);
     assert!(refused.stderr.contains("`git commit -a`, run `aof watch --once`"), "{refused}");

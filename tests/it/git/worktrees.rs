@@ -33,7 +33,7 @@ fn no_task_is_handed_out_in_two_worktrees() {
     1 task is there, but claimed, blocked or waiting; see `aof list --role backend`
     ");
     assert_eq!(next.stdout, "");
-    let assigned = in_feature(&env, &["task", "assign", id, "agent-8"]).code(5);
+    let assigned = in_feature(&env, &["task", "assign", "--claim", id, "agent-8"]).code(5);
     assert_snapshot!(env.plain(&assigned.stderr), @"
     error: `agent-7` has `AOF-xxxxx@0` in the worktree `$PROJECT` (branch `main`)
 
@@ -77,7 +77,7 @@ fn one_ticket_counts_in_one_worktree() {
     let there =
         |words: &[String]| in_feature(&env, &words.iter().map(String::as_str).collect::<Vec<_>>());
     let (held, free) = (&ids[0], &ids[1]);
-    let _ = env.aof(&["task", "assign", held, "agent-7"]).success();
+    let _ = env.aof(&["task", "assign", "--claim", held, "agent-7"]).success();
     let refused = there(&complete(held, "agent-8")).code(5);
     assert!(refused.stderr.contains("`agent-7` has `AOF-xxxxx@0` in the worktree"), "{refused}");
     let _ = here(&complete(held, "agent-7")).success();

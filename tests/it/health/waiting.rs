@@ -39,7 +39,7 @@ fn status_begins_with_tasks_that_wait_for_its_user() {
     let held = env.new_task(&["Held by me"]);
     let late = env.new_task(&["Late", "--due", "2026-02-15"]);
     let _ = env.complete(&judged, "agent-7").success();
-    let _ = env.aof(&["assign", &held, "human-ada"]).success();
+    let _ = env.aof(&["assign", "--claim", &held, "human-ada"]).success();
     env.pass_minutes(10);
     let status = env.aof_aside(&["status", "--json"]).success().json();
     assert_eq!(status["you"], "human-ada");

@@ -181,7 +181,7 @@ fn a_wrong_ticket_says_nothing_of_the_words_without_one() {
         let id = env.new_task(&["Add login"]);
         let _ = env.complete(&id, "agent-7").success();
         dropped(&env, "x.yaml", &format!("{id}@{visit}"));
-        let _ = env.aof(&["task", "assign", &id, "agent-7"]).success();
+        let _ = env.aof(&["task", "assign", "--claim", &id, "agent-7"]).success();
         dropped(&env, "y.yaml", &id);
         let output = env.aof(&["watch", "--once"]);
         assert!(env.task_path(&id).starts_with("tasks/archive/"), "{output}");
@@ -238,7 +238,7 @@ fn a_loser_by_less_than_a_second_learns_the_winner_without_a_role_at_the_next_ga
     for (visit, (winner, loser)) in agents.into_iter().enumerate() {
         // A task of its own is no reason to tell the loser anything else.
         if visit == 0 {
-            let _ = env.aof(&["task", "assign", &other, loser]).success();
+            let _ = env.aof(&["task", "assign", "--claim", &other, loser]).success();
         }
         let text = format!("task: {id}\nagent: {loser}\noutcome: complete\nsummary: Mine\n");
         drop_file(&env, "x.yaml", text);

@@ -149,10 +149,10 @@ fn of_claims_across_one_stands() {
     crossed(
         &env,
         || {
-            let _ = env.aof(&["task", "assign", &id, "agent-7"]).success();
+            let _ = env.aof(&["task", "assign", "--claim", &id, "agent-7"]).success();
         },
         || {
-            let _ = env.aof(&["task", "assign", &id, "agent-8"]).success();
+            let _ = env.aof(&["task", "assign", "--claim", &id, "agent-8"]).success();
         },
     );
     let merge = crosswise(&env);

@@ -65,9 +65,9 @@ fn a_task_that_was_finished_on_one_side_is_found_in_its_archive() {
 fn of_two_claims_one_stands() {
     let (env, id) = scene();
     aside(&env, "side", || {
-        let _ = env.aof(&["task", "assign", &id, "agent-8"]).success();
+        let _ = env.aof(&["task", "assign", "--claim", &id, "agent-8"]).success();
     });
-    let _ = env.aof(&["task", "assign", &id, "agent-7"]).success();
+    let _ = env.aof(&["task", "assign", "--claim", &id, "agent-7"]).success();
     let merged = env.try_git(&["merge", "--no-edit", "side"]);
     assert!(merged.stderr.contains("AOF-xxxxx@0: agent-8 no longer has it"), "{merged}");
     assert!(env.task_text(&id).contains("agent: agent-7"));

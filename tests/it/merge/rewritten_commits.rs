@@ -10,7 +10,7 @@ fn completed_and_given_away() -> (TestEnvironment, String) {
     aside(&env, "side", || {
         let _ = env.complete(&id, "agent-7").success();
     });
-    let _ = env.aof(&["task", "assign", &id, "agent-8"]).success();
+    let _ = env.aof(&["task", "assign", "--claim", &id, "agent-8"]).success();
     (env, id)
 }
 
@@ -23,8 +23,8 @@ fn allowed_steps_are_carried_along() {
         let _ = env.say(&id, "agent-3", "needs_review", &["--blocker", "No tests"]).success();
         let _ = env.aof(&["task", "cancel", &other, "--reason", "No need"]).success();
     });
-    let _ = env.aof(&["task", "assign", &other, "agent-8"]).success();
-    let _ = env.aof(&["task", "assign", &id, "agent-7"]).success();
+    let _ = env.aof(&["task", "assign", "--claim", &other, "agent-8"]).success();
+    let _ = env.aof(&["task", "assign", "--claim", &id, "agent-7"]).success();
     let _ = env.aof(&["task", "comment", &id, "-m", "Mind the tokens"]).success();
     env.git(&["checkout", "-q", "side"]);
     env.git(&["rebase", "-q", "main"]);

@@ -14,7 +14,7 @@ fn an_assignment_counts_once_the_remote_has_it() {
     clones.does(".", &["sync"]);
     clones.does("b", &["sync"]);
     // Between the look of one and its push, the other's gets there.
-    clones.does(".", &["task", "assign", &id, "agent-1", "--offline"]);
+    clones.does(".", &["task", "assign", "--claim", &id, "agent-1", "--offline"]);
     let hook = clones.env.path("../b/.git/hooks/pre-push");
     let push = format!("git -C '{}' push --quiet origin main", clones.env.path(".").display());
     fs::write(
@@ -23,16 +23,16 @@ fn an_assignment_counts_once_the_remote_has_it() {
     )
     .unwrap();
     executable(&hook);
-    let output = clones.aof("b", &["task", "assign", &id, "agent-2"]).code(5);
+    let output = clones.aof("b", &["task", "assign", "--claim", &id, "agent-2"]).code(5);
     assert!(output.stderr.contains("was claimed on another machine first"), "{}", output.stderr);
     clones.does(".", &["sync"]);
     assert_eq!(clones.head("."), clones.head("b"));
     let task = clones.aof("b", &["task", "show", &id, "--json"]).success().json();
     assert_eq!(task["routing"]["agent"], "agent-1");
     fs::rename(clones.env.path("../hub.git"), clones.env.path("../gone.git")).unwrap();
-    let output = clones.aof(".", &["task", "assign", &id, "agent-3"]).code(1);
+    let output = clones.aof(".", &["task", "assign", "--claim", &id, "agent-3"]).code(1);
     assert!(output.stderr.contains("cannot be reached"), "{}", output.stderr);
-    clones.does(".", &["task", "assign", &id, "agent-3", "--offline"]);
+    clones.does(".", &["task", "assign", "--claim", &id, "agent-3", "--offline"]);
 }
 
 /// Two workers of one name, and a watcher that brings the claim of the second to the remote before that asks who was first.
@@ -42,7 +42,7 @@ fn the_remote_decides_between_two_claims() {
     let id = clones.env.new_task(&["Add login"]);
     clones.does(".", &["sync"]);
     clones.does("b", &["sync"]);
-    clones.does(".", &["task", "assign", &id, "agent-1", "--offline"]);
+    clones.does(".", &["task", "assign", "--claim", &id, "agent-1", "--offline"]);
     let hook = clones.env.path("../b/.git/hooks/pre-push");
     let push = format!("git -C '{}' push --quiet origin main", clones.env.path(".").display());
     let watcher = clones.command("b", &["sync"]);
@@ -53,7 +53,7 @@ fn the_remote_decides_between_two_claims() {
     )
     .unwrap();
     executable(&hook);
-    let output = clones.aof("b", &["task", "assign", &id, "agent-1"]).code(5);
+    let output = clones.aof("b", &["task", "assign", "--claim", &id, "agent-1"]).code(5);
     assert!(output.stderr.contains("was claimed on another machine first"), "{}", output.stderr);
     assert!(clones.git("b", &["log", "-1", "--format=%s"]).starts_with("sync: merge"));
 }
@@ -132,7 +132,7 @@ fn without_a_network_nothing_is_claimed_unless_one_takes_the_risk() {
 fn an_assignment_refused_by_the_remote_returns_the_task_to_its_holder() {
     let clones = Clones::new(&synced_project(), &[]);
     let id = clones.env.new_task(&["Add login"]);
-    clones.does(".", &["task", "assign", &id, "agent-1"]);
+    clones.does(".", &["task", "assign", "--claim", &id, "agent-1"]);
     let hook = clones.env.path("../hub.git/hooks/pre-receive");
     fs::write(&hook, "#!/bin/sh\necho 'closed' >&2\nexit 1\n").unwrap();
     executable(&hook);
@@ -140,18 +140,18 @@ fn an_assignment_refused_by_the_remote_returns_the_task_to_its_holder() {
         let task = clones.aof(".", &["task", "show", &id, "--json"]).success().json();
         (task["routing"]["agent"].clone(), task["status"].clone())
     };
-    let output = clones.aof(".", &["task", "assign", &id, "agent-2"]).code(1);
+    let output = clones.aof(".", &["task", "assign", "--claim", &id, "agent-2"]).code(1);
     assert!(output.stderr.contains("closed"), "{output}");
     assert_eq!(whose(), ("agent-1".into(), "in_progress".into()));
     fs::remove_file(&hook).unwrap();
-    clones.does(".", &["task", "assign", &id, "agent-2"]);
+    clones.does(".", &["task", "assign", "--claim", &id, "agent-2"]);
     assert_eq!(whose(), ("agent-2".into(), "in_progress".into()));
     // What nobody had is nobody's again.
     let other = clones.env.new_task(&["Add logout"]);
     clones.does(".", &["sync"]);
     fs::write(&hook, "#!/bin/sh\nexit 1\n").unwrap();
     executable(&hook);
-    let _ = clones.aof(".", &["task", "assign", &other, "agent-2"]).code(1);
+    let _ = clones.aof(".", &["task", "assign", "--claim", &other, "agent-2"]).code(1);
     let task = clones.aof(".", &["task", "show", &other, "--json"]).success().json();
     assert_eq!(
         (&task["routing"]["agent"], &task["status"]),
@@ -175,12 +175,12 @@ workflow:
     let clones = Clones::new(project, &[]);
     let id = clones.env.new_task(&["Add login"]);
     let branches = [format!("{id}@0/security"), format!("{id}@0/style")];
-    clones.does(".", &["task", "assign", &branches[0], "agent-1"]);
-    clones.does(".", &["task", "assign", &branches[1], "agent-2"]);
+    clones.does(".", &["task", "assign", "--claim", &branches[0], "agent-1"]);
+    clones.does(".", &["task", "assign", "--claim", &branches[1], "agent-2"]);
     let hook = clones.env.path("../hub.git/hooks/pre-receive");
     fs::write(&hook, "#!/bin/sh\nexit 1\n").unwrap();
     executable(&hook);
-    let _ = clones.aof(".", &["task", "assign", &branches[1], "agent-3"]).code(1);
+    let _ = clones.aof(".", &["task", "assign", "--claim", &branches[1], "agent-3"]).code(1);
     let task = clones.aof(".", &["task", "show", &id, "--json"]).success().json();
     let holders: Vec<&str> = task["gate"]["branches"]
         .as_array()

@@ -514,7 +514,7 @@ fn without_a_network_each_agent_continues_and_it_is_reported_once() {
     let clones = running(&[]);
     let ids = known_everywhere(&clones, 3, &[]);
     for id in &ids[..2] {
-        clones.does(".", &["task", "assign", id, "one"]);
+        clones.does(".", &["task", "assign", "--claim", id, "one"]);
     }
     fs::rename(clones.env.path("../hub.git"), clones.env.path("../gone.git")).unwrap();
     let runner = Worker::start(&clones, ".", &["run", "--agent", "one", "--agent", "two"]);

@@ -252,7 +252,7 @@ fn the_first_claim_reports_an_assignee_that_was_ignored() {
             1,
             "{output}"
         );
-        assert!(text.contains(&format!("`aof assign {id} AGENT`")), "{output}");
+        assert!(text.contains(&format!("`aof assign {id} AGENT --claim`")), "{output}");
     }
     check(&env);
 }

@@ -700,7 +700,7 @@ fn honest_words_without_a_ticket_go_on_working() {
     let _ = env.complete(id, "agent-7");
     let _ = env.say(id, "agent-7", "complete", &[]).code(5);
     // Claimed since.
-    let _ = env.aof(&["task", "assign", id, "agent-7"]).success();
+    let _ = env.aof(&["task", "assign", "--claim", id, "agent-7"]).success();
     let _ = env.complete(id, "agent-7");
     // The gate's name counts as a ticket where that gate is open.
     let named = |gate: &str| env.say(id, "agent-7", "complete", &["--gate", gate]);

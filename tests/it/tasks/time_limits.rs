@@ -473,7 +473,7 @@ fn a_person_hands_a_task_over() {
     let env = environment();
     let id = env.new_task(&["Add login"]);
     let _ = env.aof(&["task", "next", "--agent", "agent-7"]).success();
-    assert_snapshot!(env.aof(&["task", "assign", &id, "agent-8"]), @"
+    assert_snapshot!(env.aof(&["task", "assign", "--claim", &id, "agent-8"]), @"
     exit 0
     --- stdout
     AOF-xxxxx: assigned to agent-8
@@ -487,27 +487,27 @@ fn a_person_hands_a_task_over() {
     Aof-Gate: implement
     Aof-Event: assigned
     ");
-    assert_snapshot!(env.aof(&["task", "assign", &id, "agent-8"]), @"
+    assert_snapshot!(env.aof(&["task", "assign", "--claim", &id, "agent-8"]), @"
     exit 0
     --- stdout
     AOF-xxxxx: assigned to agent-8 (nothing changed)
       now at implement, in progress with agent-8
     ");
-    assert_snapshot!(env.aof(&["task", "assign", &id, "agent-3"]), @"
+    assert_snapshot!(env.aof(&["task", "assign", "--claim", &id, "agent-3"]), @"
     exit 4
     --- stderr
     error: gate `implement` is the work of role `backend`, and `agent-3` is in `architect`
 
     hint: it can be completed by `agent-7`, `agent-8`; take a task of your own with `aof next`, or have org.yaml changed
     ");
-    assert_snapshot!(env.aof(&["task", "assign", &id, "agent-7", "--agent", "agent-7"]), @"
+    assert_snapshot!(env.aof(&["task", "assign", "--claim", &id, "agent-7", "--agent", "agent-7"]), @"
     exit 4
     --- stderr
     error: `agent-7` may not assign this task: that is for people
 
     hint: ask a person, or allow it in org.yaml: `agents: {agent-7: {may: [assign]}}`
     ");
-    let _ = env.aof(&["task", "assign", &id, "agent-7", "--agent", "agent-8"]).success();
+    let _ = env.aof(&["task", "assign", "--claim", &id, "agent-7", "--agent", "agent-8"]).success();
     let _ = env.say(&id, "agent-8", "complete", &[]).code(4);
     let _ = env.say(&id, "agent-7", "complete", &[]).success();
     check(&env);
@@ -688,12 +688,12 @@ fn many_sweepers_move_a_task_once() {
 /// What leads to the act, in minutes and commands; `ID` stands for the task. The last command is the act.
 #[cfg(debug_assertions)]
 const ACTS: &[(&str, &str, u32, &[&[&str]])] = &[
-    ("assigned", "Aof-Event: assigned", 0, &[&["task", "assign", "ID", "agent-8"]]),
+    ("assigned", "Aof-Event: assigned", 0, &[&["task", "assign", "--claim", "ID", "agent-8"]]),
     (
         "handed over",
         "Aof-Event: assigned",
         0,
-        &[&["task", "next", "--agent", "agent-7"], &["task", "assign", "ID", "agent-8"]],
+        &[&["task", "next", "--agent", "agent-7"], &["task", "assign", "--claim", "ID", "agent-8"]],
     ),
     ("held", "Aof-Event: held", 0, &[&["task", "hold", "ID", "--reason", "Wait"]]),
     (

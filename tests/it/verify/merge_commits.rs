@@ -52,7 +52,7 @@ fn a_merge_that_takes_the_side_without_a_change_loses_the_other() {
         env.write("elsewhere.txt", "x");
         env.commit_all("something else");
     });
-    let _ = env.aof(&["task", "assign", &id, "agent-7"]).success();
+    let _ = env.aof(&["task", "assign", "--claim", &id, "agent-7"]).success();
     assert_eq!(half_merged(&env, "side").code, Some(0));
     let path = env.task_path(&id);
     env.git(&["checkout", "-q", "side", "--", &path]);

@@ -353,11 +353,11 @@ fn an_agent_creates_parts_of_its_own_task_within_bounds() {
     let mut told = vec![early.refused("aof_task_create", json!({"title": "Too early"}))];
     let top = env.new_task(&["Top", "--meta", "priority=low"]);
     let stranger = env.new_task(&["Another's"]);
-    let _ = env.aof(&["task", "assign", &stranger, "agent-q"]).success();
+    let _ = env.aof(&["task", "assign", "--claim", &stranger, "agent-q"]).success();
     let mut client = McpClient::of(&env, "agent-p");
     let mut held = top.clone();
     for level in 0..3 {
-        let _ = env.aof(&["task", "assign", &held, "agent-p"]).success();
+        let _ = env.aof(&["task", "assign", "--claim", &held, "agent-p"]).success();
         let child = make(&mut client, json!({"title": format!("Level {level}")}));
         let text = env.task_text(&child);
         assert!(
@@ -368,10 +368,10 @@ fn an_agent_creates_parts_of_its_own_task_within_bounds() {
         let _ = env.aof(&["task", "release", &held, "--agent", "agent-p"]).success();
         held = child;
     }
-    let _ = env.aof(&["task", "assign", &held, "agent-p"]).success();
+    let _ = env.aof(&["task", "assign", "--claim", &held, "agent-p"]).success();
     told.push(client.refused("aof_task_create", json!({"title": "Too deep"})));
     told.push(client.refused("aof_task_create", json!({"title": "Theirs", "parent": stranger})));
-    let _ = env.aof(&["task", "assign", &top, "agent-p"]).success();
+    let _ = env.aof(&["task", "assign", "--claim", &top, "agent-p"]).success();
     told.push(client.refused("aof_task_create", json!({"title": "Which"})));
     told.push(client.refused(
         "aof_task_create",

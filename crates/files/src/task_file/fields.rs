@@ -1,9 +1,11 @@
 //! Converts a task to the fields of its file and back: strict for engine fields, ignoring all others.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 
 use super::{Defaults, Origin, applying, visits};
-use crate::config::decode::{Faults, FieldReader, one_or_many};
+use crate::config::decode::{Faults, FieldReader, one_or_many, text_of};
 use crate::yaml::{Fault, Node, NodeKind};
 use aof_domain::{Link, Map, ReviewContext, Routing, Status, Task, TaskId, TaskPlan};
 
@@ -139,10 +141,12 @@ fn decoded(
 
 fn plan(fields: &FieldReader<'_, '_>, faults: &Faults) -> TaskPlan {
     let links = fields.take("links").map_or(&[][..], one_or_many);
+    let assignee = fields.take("assignee").map_or(&[][..], one_or_many);
     TaskPlan {
         priority: fields.text("priority"),
         due: fields.parsed("due"),
         milestone: fields.text("milestone"),
+        assignee: assignee.iter().filter_map(|node| text_of(node).map(Cow::into_owned)).collect(),
         links: links.iter().filter_map(|node| link(node, faults)).collect(),
     }
 }

@@ -9,12 +9,13 @@ use crate::yaml::{Fault, Node, NodeKind, NodeLayout};
 use aof_domain::{PlanKey, Priority, nearest};
 
 /// The keys that a misspelled key may mean, besides those of the plan, each with other spellings of it.
-const KEYS: [(&str, &[&str]); 10] = [
+const KEYS: [(&str, &[&str]); 11] = [
     ("routing: {workflow: ...}", &["workflow"]),
     ("title", &[]),
     ("tests", &["test", "acceptancetests"]),
     ("tags", &["tag", "labels", "label", "hashtags"]),
     ("due", &["duedate"]),
+    ("assignee", &["assignees", "assignedto"]),
     ("links", &["link"]),
     ("dependsOn", &["depends", "dependencies"]),
     ("parent", &[]),

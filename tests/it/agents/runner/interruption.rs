@@ -363,7 +363,7 @@ fn moving_a_task_ends_its_agent() {
 
 #[test]
 fn reassigning_a_task_ends_its_agent() {
-    assert_snapshot!(taken_away(&["task", "assign", "ID", "typist"]), @"
+    assert_snapshot!(taken_away(&["task", "assign", "--claim", "ID", "typist"]), @"
     in_progress work typist
     exit 7
     --- stdout

@@ -305,7 +305,7 @@ fn everything(env: &TestEnvironment) {
     env.pass_minutes(40);
     let _ = env.aof(&["sweep"]).success();
     all(&[
-        &["assign", &id, "agent-8"],
+        &["assign", "--claim", &id, "agent-8"],
         &["release", &id, "--agent", "agent-8"],
         &["hold", &id, "--reason", "Wait"],
         &["unblock", &id],
@@ -352,7 +352,7 @@ fn everything(env: &TestEnvironment) {
     let _ = env.complete(&disputed, "agent-7");
     env.git(&["merge", "-q", "--no-edit", "--strategy", "ours", "side"]);
     let taken = env.new_task(&["Taken"]);
-    all(&[&["assign", &taken, "agent-7"]]);
+    all(&[&["assign", "--claim", &taken, "agent-7"]]);
     env.edit("project.yaml", "      - {id: polish, role: backend}\n", "");
     env.edit(
         "project.yaml",
