@@ -21,7 +21,7 @@ use serde_json::Value;
 use aof_domain::{Map, Task, TaskId, Timestamp, Work, WorkflowName};
 use fields::{decode, decode_as_written, fields};
 
-pub use body::{passages, set_aside, works};
+pub use body::{BodyComment, BodyParts, body_parts, passages, set_aside, works};
 pub use edits::Scope;
 pub use fields::{link_value, review_value};
 

@@ -96,7 +96,9 @@ pub use replay::{
     Breach, Proof, ReplayedAct, StateChange, explain, prove, rehashed, same_engine_fields,
 };
 pub use routing::fork::{branch_of, preview_branch};
-pub use routing::reviews::{explained, lost_dependencies, open_points, unanswered};
+pub use routing::reviews::{
+    explained, lost_dependencies, open_points, standing_reviews, unanswered,
+};
 pub use routing::route::{Passage, TooOften, preview};
 pub use routing::workplace::{Workplace, may_complete};
 pub use signing::{entry_ticket, flaw, to_sign};

@@ -1,5 +1,6 @@
 //! Parts of output that several commands share: tables, pages of tasks, changes, findings.
 
 pub(crate) mod changes;
+pub(crate) mod markdown;
 pub(crate) mod page;
 pub(crate) mod table;

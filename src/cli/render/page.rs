@@ -31,6 +31,18 @@ impl TaskPage {
         }
     }
 
+    /// Adds facts without an indent, their names bold and aligned; a name is shown once.
+    pub(crate) fn columns(&mut self, facts: &[(&str, String)]) {
+        let widest = facts.iter().map(|(name, _)| name.width()).max().unwrap_or(0);
+        let mut last = "";
+        for (name, text) in facts {
+            let shown = if *name == last { "" } else { name };
+            let gap = " ".repeat(widest - shown.width());
+            self.line(format!("{}{gap}  {text}", bold(shown)));
+            last = name;
+        }
+    }
+
     /// Adds a heading after a blank line.
     pub(crate) fn head(&mut self, text: &str) {
         self.line(format!("\n{}", bold(text)));

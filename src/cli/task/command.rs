@@ -2,7 +2,7 @@
 
 use clap::Subcommand;
 
-use super::{actions, brief, complete, decide, edit, list, search, show, test};
+use super::{actions, brief, complete, decide, edit, history, list, search, show, test};
 use crate::cli::{CliResult, Session};
 use crate::domain::Outcome;
 use crate::operations::table as operation;
@@ -96,7 +96,7 @@ Examples:
     Brief(brief::BriefArgs),
     /// Show a task's way through its gates
     #[command(visible_alias = "log")]
-    History(show::HistoryArgs),
+    History(history::HistoryArgs),
 }
 
 pub(crate) fn run(session: &Session, command: &TaskCommand) -> CliResult {
@@ -127,6 +127,6 @@ pub(crate) fn run(session: &Session, command: &TaskCommand) -> CliResult {
         TaskCommand::Test(args) => test::run(session, args),
         TaskCommand::Next(args) => brief::next(session, args),
         TaskCommand::Brief(args) => brief::run(session, args),
-        TaskCommand::History(args) => show::run_history(session, args),
+        TaskCommand::History(args) => history::run_history(session, args),
     }
 }

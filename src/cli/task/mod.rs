@@ -8,6 +8,8 @@ pub(crate) mod command;
 pub(crate) mod complete;
 pub(crate) mod decide;
 pub(crate) mod edit;
+
+pub(crate) mod history;
 pub(crate) mod list;
 pub(crate) mod named_tasks;
 pub(crate) mod search;

@@ -1,34 +1,39 @@
-//! `aof show` and `aof history`.
+//! `aof show`: a task as a page. At a terminal its Markdown is rendered; a pipe gets it as it is written, without our markers.
 
-use std::io::{ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
+use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 
-use crate::cli::render::page::{
-    TaskPage, branches, joined, not_adopted, place, status, turn, warn_of_visit,
-};
+use crate::cli::render::markdown::rendered;
+use crate::cli::render::page::{TaskPage, branches, not_adopted, warn_of_visit};
 use crate::cli::{
-    CliError, CliResult, Session, bold, counted, cyan, green, indented, length, local_time, red,
-    yellow,
+    BLUE, CliResult, Session, cyan, dim, green, indented, local_time, red, styled, width, yellow,
 };
 use crate::domain::{
-    Ending, GateId, Outcome, Priority, RoleId, Status, Ticket, Timestamp, TypedTask, Visit,
+    AgentId, Due, Ending, Link, Outcome, Priority, Status, TaskId, Timestamp, TypedTask, Visit,
 };
 use crate::files::printable::{inert, one_line};
-use crate::files::task_file::Origin;
-use crate::history::verify::signatures::evidence;
+use crate::files::task_file::{Origin, body_parts};
+use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
-use crate::project::workspace::Workspace;
-use crate::rules::{NAMESPACE, Rules, escalation, explained};
+use crate::project::workspace::{Workspace, acting_agent};
+use crate::rules::{Escalation, Rules, escalation, explained, standing_reviews};
+use crate::tasks::headers::listing::{ListScope, read_all};
 use crate::tasks::headers::lookup;
 use crate::tasks::headers::summary::{ChildProgress, TaskSummary};
+use crate::tasks::headers::waiting::decisions_at;
 use crate::tasks::state::acceptance::{test_lines, tests_in_worktree};
-use crate::tasks::view::brief::plan_lines;
-use crate::tasks::view::task_view::{
-    HistoryView, TaskView, history, history_value, named_entries, show,
-};
+use crate::tasks::view::phrases::{self, ShortIds, TurnKind, ago, lasting, mark, name};
+use crate::tasks::view::task_view::{TaskView, named_entries, show, summary_of};
+
+/// The greatest width of a text that people read.
+const READABLE: usize = 88;
+/// The number of the latest visits that the last line shows.
+const FEW: usize = 6;
+/// The note on a person whose commit has only the name.
+pub(super) const NOT_SEEN: &str = "named, not seen";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct ShowArgs {
@@ -70,278 +75,305 @@ pub(crate) fn run_show(session: &Session, args: &ShowArgs) -> CliResult {
         }
         session.output.data(value);
     } else {
-        let file = workspace.git_commands.path(&view.path);
+        let reader = acting_agent(&workspace, &in_force.rules.org, None, true).ok();
+        let page = ShownTask {
+            workspace: &workspace,
+            in_force: &in_force,
+            view: &view,
+            reader,
+            is_exact: session.verbose,
+        };
         let named = named.iter().map(|place| &task.history[*place]).collect::<Vec<_>>();
-        session.output.print(&page(&in_force.rules, &view, (&file, &named), workspace.now()));
+        session.output.print(&page.text(&named));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn page(
-    rules: &Rules,
-    view: &TaskView,
-    (file, named): (&str, &[&Visit]),
-    now: Timestamp,
-) -> String {
-    let task = &view.file.task;
-    let mut page = TaskPage::new(task);
-    let mut facts = facts(rules, view, file, now);
-    let named = named.iter().filter_map(|visit| {
-        let (station, outcome) = (visit.station(), &visit.outcome);
-        Some(format!("{}: {NOT_SEEN} ({outcome} at {station})", visit.agent.as_ref()?))
-    });
-    facts.extend(named.map(|entry| ("people", entry)));
-    page.facts(&facts);
-    let branches = branches(rules, task);
-    if !branches.is_empty() {
-        page.head("Branches");
-        page.facts(&branches);
-    }
-    let child = |child: &TaskSummary| {
-        format!("{} ({}): {}", child.id, child.state(), one_line(&child.title))
-    };
-    page.section("Children", &view.children.iter().map(child).collect::<Vec<_>>());
-    page.text(task.description.as_deref().unwrap_or_default());
-    page.section("Tests", &test_lines(&view.file));
-    let blockers = task.blockers.iter().map(|blocker| explained(rules, blocker));
-    page.section("Blocked by", &blockers.collect::<Vec<_>>());
-    if let Some(review) = &task.review {
-        page.review(review, Some(&review.from_gate), now);
-    }
-    page.text(view.file.body());
-    page.into_text()
+/// A task and its surroundings, to be shown as a page.
+struct ShownTask<'p> {
+    workspace: &'p Workspace,
+    in_force: &'p InForce,
+    view: &'p TaskView,
+    reader: Option<AgentId>,
+    /// True if it has exact times.
+    is_exact: bool,
 }
 
-fn facts(
-    rules: &Rules,
-    view: &TaskView,
-    file: &str,
-    now: Timestamp,
-) -> Vec<(&'static str, String)> {
-    let task = &view.file.task;
-    let mut facts = Vec::new();
-    if view.file.origin == Origin::HandMade {
-        let gate = view.context.as_ref().map(|context| &context.gate);
-        facts.push(("status", not_adopted(gate)));
-    } else {
-        facts.push(("status", status(task, &view.waiting_for)));
-        facts.push(("gate", place(task, now).unwrap_or_default()));
-        if task.gate.as_ref().is_some_and(|open| open.branches.is_empty()) {
-            facts.push(("who", turn(rules, &view.file)));
+impl ShownTask<'_> {
+    fn text(&self, named: &[&Visit]) -> String {
+        let (view, rules) = (self.view, &self.in_force.rules);
+        let task = &view.file.task;
+        let mut page = TaskPage::new(task);
+        page.line(self.state());
+        let branches = branches(rules, task);
+        if !branches.is_empty() {
+            page.head("Branches");
+            page.facts(&branches);
+        }
+        let blockers = task.blockers.iter().map(|blocker| explained(rules, blocker));
+        page.section("Blocked by", &blockers.collect::<Vec<_>>());
+        self.add_points(&mut page);
+        let parts = body_parts(view.file.body());
+        let texts = task.description.as_deref().into_iter().chain(parts.texts.iter().copied());
+        for text in texts.filter(|text| !text.trim().is_empty()) {
+            page.line("");
+            // Markdown for programs keeps its columns.
+            markdown(&mut page, text, if std::io::stdout().is_terminal() { "  " } else { "" });
+        }
+        page.section("Tests", &test_lines(&view.file));
+        if !parts.comments.is_empty() {
+            page.head("Comments");
+        }
+        for comment in &parts.comments {
+            page.line(format!("  {}, {}", person(rules, comment.name), self.ago(comment.at)));
+            markdown(&mut page, comment.text, "    ");
+        }
+        page.line("");
+        page.columns(&self.facts(named));
+        let way = self.way();
+        if !way.is_empty() {
+            page.line("");
+            page.line(way);
+        }
+        page.into_text()
+    }
+
+    fn ago(&self, at: Timestamp) -> String {
+        ago(at, self.workspace.now(), &TimeZone::system())
+    }
+
+    fn turn(&self, task: &TaskSummary) -> (String, TurnKind) {
+        let rules = &self.in_force.rules;
+        let reader = self.reader.as_ref();
+        let waits = reader.is_some_and(|reader| {
+            let path = &self.view.path;
+            task.id == self.view.file.task.id
+                && !decisions_at(self.workspace, self.in_force, task, path, reader).is_empty()
+        });
+        let turn = phrases::turn(task, rules, reader, waits, &ShortIds::default());
+        (turn.phrase, turn.kind)
+    }
+
+    /// Returns the line below the title: the gate, whose turn it is, since when, and what people planned.
+    fn state(&self) -> String {
+        let view = self.view;
+        let task = &view.file.task;
+        if view.file.origin == Origin::HandMade {
+            return not_adopted(view.context.as_ref().map(|context| &context.gate));
+        }
+        let (now, zone) = (self.workspace.now(), &self.in_force.rules.project.timezone);
+        let mut summary = TaskSummary::of(&view.file);
+        summary.follow(&self.in_force.rules);
+        summary.waiting_for.clone_from(&view.waiting_for);
+        let (phrase, kind) = self.turn(&summary);
+        let phrase = inert(&phrase);
+        let phrase = match kind {
+            TurnKind::Stopped => yellow(&phrase),
+            TurnKind::Ended if task.status == Status::Complete => green(&phrase),
+            TurnKind::You => styled(BLUE, &phrase),
+            _ => phrase,
+        };
+        let lasting = |since: Timestamp| match now.as_second() - since.as_second() {
+            ..60 => "just now".to_owned(),
+            seconds => lasting(seconds.unsigned_abs()),
+        };
+        let mut parts = match &task.gate {
+            Some(open) => {
+                let item = open.item.map(|item| format!(", {item}")).unwrap_or_default();
+                let gate = format!("{}{item}", cyan(&open.current));
+                vec![gate, format!("{phrase} {}", lasting(open.entered)).trim_start().to_owned()]
+            }
+            None => vec![format!("{phrase} {}", self.ago(task.updated))],
+        };
+        if task.priority() != Priority::Medium {
+            parts.push(format!("{} {}", mark(task.priority()), task.priority()));
+        }
+        let due = |due: Due| match phrases::due(due, now, zone) {
+            late if late.ends_with("late") => red(late),
+            day => format!("due {day}"),
+        };
+        parts.extend(task.plan.due.filter(|_| task.gate.is_some()).map(due));
+        if !task.tags.is_empty() {
+            let tags: Vec<String> =
+                task.tags.iter().map(|tag| format!("#{}", one_line(tag))).collect();
+            parts.push(tags.join(" "));
+        }
+        if !task.plan.assignee.is_empty() && !phrase.contains("for ") {
+            parts.push(format!("for {}", self.assignees().join(", ")));
+        }
+        parts.join("  ")
+    }
+
+    fn assignees(&self) -> Vec<String> {
+        let rules = &self.in_force.rules;
+        let shown = |named: &String| match rules.org.agent_named(named) {
+            Some(agent) => name(rules, agent).to_owned(),
+            None => one_line(named),
+        };
+        self.view.file.task.plan.assignee.iter().map(shown).collect()
+    }
+
+    /// Adds what reviews still want.
+    fn add_points(&self, page: &mut TaskPage) {
+        let rules = &self.in_force.rules;
+        let reviews = standing_reviews(&self.view.file.task);
+        if reviews.is_empty() {
+            return;
+        }
+        page.head("Open points");
+        for (review, _) in reviews {
+            let by = review.from_agent.as_ref().map(|agent| format!("{} at ", name(rules, agent)));
+            let from = dim(format!(
+                "{}{}, {}",
+                by.unwrap_or_default(),
+                review.from_gate,
+                self.ago(review.timestamp)
+            ));
+            for (place, point) in review.blockers.iter().enumerate() {
+                let from = if place == 0 { format!("    {from}") } else { String::new() };
+                page.line(format!("  [ ] {}{from}", indented(point.trim(), "      ")));
+            }
+            if let Some(notes) = &review.notes {
+                markdown(page, notes, "      ");
+            }
         }
     }
-    let escalation = escalation(task, None).map(|reason| one_line(&reason.to_string()));
-    facts.extend(escalation.map(|text| ("escalated", text)));
-    let answer = task.gate.as_ref().and_then(|open| open.answer.as_deref());
-    facts.extend(answer.map(|text| ("unblocked", one_line(text))));
-    if rules.is_drifted(task) {
-        let drifted = "the task came here under earlier rules; `aof why` says what that means";
-        facts.push(("rules", drifted.to_owned()));
-    }
-    if rules.project.workflows.len() > 1 {
-        facts.push(("workflow", task.routing.workflow.to_string()));
-    }
-    let has_priority = task.priority() != Priority::Medium;
-    if has_priority {
-        facts.push(("priority", task.priority().to_string()));
-    }
-    facts.extend(plan_lines(&task.plan));
-    facts.push(("tags", one_line(&task.tags.join(", "))));
-    let metadata = task
-        .metadata
-        .iter()
-        .filter(|(key, _)| !(has_priority && task.plan.priority.is_none() && *key == "priority"));
-    let metadata = metadata.map(|(key, value)| match value.as_str() {
-        Some(text) => format!("{key}={}", one_line(text)),
-        None => format!("{key}={value}"),
-    });
-    facts.push(("metadata", inert(&metadata.collect::<Vec<_>>().join(", "))));
-    facts.push(("depends on", joined(&task.depends_on)));
-    facts.extend(task.parent.as_ref().map(|parent| ("part of", parent.to_string())));
-    if !view.children.is_empty() {
-        facts
-            .push(("progress", format!("{} children complete", ChildProgress::of(&view.children))));
-    }
-    facts.extend(task.created_by.as_ref().map(|agent| ("created by", agent.to_string())));
-    if view.file.origin == Origin::Adopted {
-        facts.push(("updated", local_time(task.updated)));
-    }
-    facts.push(("file", inert(file)));
-    facts.retain(|(_, fact)| !fact.is_empty());
-    facts
-}
 
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  aof history AOF-7qk
-  aof history AOF-7qk@3 --export DIR      what was signed at that visit, for `ssh-keygen -Y verify`")]
-pub(crate) struct HistoryArgs {
-    /// The task, as in `AOF-abc`
-    #[arg(value_name = "ID")]
-    task: TypedTask,
-    /// Write what was signed at that visit, the signature and the keys into this folder, for `ssh-keygen -Y verify`
-    #[arg(long, value_name = "DIR")]
-    export: Option<PathBuf>,
-}
-
-pub(crate) fn run_history(session: &Session, args: &HistoryArgs) -> CliResult {
-    let workspace = session.workspace("history")?;
-    let ticket = lookup::ticket_to_read(&workspace, &args.task)?;
-    if let Some(folder) = &args.export {
-        return export(session, &workspace, &ticket, folder);
-    }
-    let (view, in_force) = history(&workspace, &ticket.task)?;
-    session.warn_of_rules(&in_force);
-    warn_of_visit(session, &ticket, &view.task);
-    let ended = view.task.history.iter().enumerate();
-    let mut visits: Vec<String> =
-        ended.map(|(place, visit)| ended_visit(visit, view.named.contains(&place))).collect();
-    visits.extend(open_visit(&view));
-    if visits.is_empty() && !session.output.is_json() {
-        session.output.say(format!("{} has no history: it is at no gate yet", view.task.id));
-    }
-    session.output.show(|| history_value(&view), || visits.join("\n"));
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Writes the files that `ssh-keygen` needs to check a signature.
-fn export(session: &Session, workspace: &Workspace, ticket: &Ticket, folder: &Path) -> CliResult {
-    let found = evidence(workspace, ticket)?;
-    std::fs::create_dir_all(folder).map_err(|cause| CliError::output(folder, &cause))?;
-    let files = [
-        ("completion", found.text),
-        ("completion.sig", format!("{}\n", found.signature)),
-        ("allowed_signers", found.allowed_signers),
-    ];
-    for (name, text) in &files {
-        let path = folder.join(name);
-        // An existing file is never overwritten: it may be the list that ssh itself uses.
-        let file = std::fs::OpenOptions::new().write(true).create_new(true).open(&path);
-        file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|cause| {
-            if cause.kind() != ErrorKind::AlreadyExists {
-                return CliError::output(&path, &cause);
-            }
-            let problem = format!("`{}` exists already, and is not overwritten", path.display());
-            let fix = "name another folder, or one that does not exist yet";
-            CliError::refused("file_exists", problem, fix)
-        })?;
-    }
-    let (ticket, agent) = (found.ticket, found.agent);
-    let check = format!(
-        "ssh-keygen -Y verify -f allowed_signers -I {agent} -n {NAMESPACE} -s completion.sig < completion"
-    );
-    let folder = folder.display().to_string();
-    let value = || {
-        json!({
-            "task": ticket,
-            "agent": agent,
-            "commit": found.commit,
-            "folder": folder,
-            "files": files.each_ref().map(|(name, _)| *name),
-            "check": check,
-        })
-    };
-    let text = || {
-        format!(
-            "{ticket}: what `{agent}` signed, and the keys that counted then\ncheck it in `{folder}`:\n  {check}\n"
-        )
-    };
-    session.output.show(value, text);
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Returns the text of a visit: its gate, and a line for each known fact.
-fn visit_text(place: &str, facts: Vec<(&str, Option<String>)>) -> String {
-    let lines = facts.into_iter().filter_map(|(name, fact)| {
-        let fact = fact.filter(|fact| !fact.is_empty())?;
-        let gap = if fact.starts_with('\n') { "" } else { " " };
-        Some(format!("  {name}:{gap}{fact}\n"))
-    });
-    format!("Gate: {place}\n{}", lines.collect::<String>())
-}
-
-/// The note on a person whose commit has only the name.
-const NOT_SEEN: &str = "named, not seen";
-
-fn ended_visit(visit: &Visit, is_named: bool) -> String {
-    let names = |gates: &[GateId]| gates.iter().map(GateId::as_str).collect::<Vec<_>>().join(", ");
-    let join = visit.join.map(|join| match &visit.unfinished[..] {
-        [] => join.to_string(),
-        left => format!("{join} (not finished: {})", names(left)),
-    });
-    let signed = visit.signature.as_ref().map(|by| format!("with {}", by.key().fingerprint()));
-    let text = |text: &String| indented(text.trim(), "    ");
-    visit_text(
-        &format!("{}{}", cyan(visit.station()), of_role(visit.role.as_ref())),
-        vec![
+    /// Returns the relations to other tasks, and the facts that are seldom needed.
+    fn facts(&self, named: &[&Visit]) -> Vec<(&'static str, String)> {
+        let (view, rules) = (self.view, &self.in_force.rules);
+        let task = &view.file.task;
+        let mut facts = Vec::new();
+        facts.extend(escalation(task, None).map(|reason| {
+            let Escalation { role, from, from_role: _, since, why } = reason;
+            let from = from.map(|agent| format!(" from {}", name(rules, &agent)));
+            let why = one_line(&why);
             (
-                "Agent",
-                visit.agent.as_ref().map(|agent| {
-                    if is_named { format!("{agent} ({NOT_SEEN})") } else { agent.to_string() }
-                }),
-            ),
-            ("Signed", signed),
-            ("Duration", Some(length(visit.duration()))),
-            ("Ended", Some(local_time(visit.exited))),
-            ("Outcome", Some(format!("{}{}", outcome(&visit.outcome), destination(visit)))),
-            ("Skipped", Some(names(&visit.skipped))),
-            ("Join", join),
-            ("Summary", Some(text(&visit.summary))),
-            ("Blockers", Some(blockers(&visit.blockers))),
-            ("Notes", visit.rejection_notes.as_ref().map(text)),
-        ],
-    )
+                "Escalated",
+                format!("to {role}{}, {}: {why}", from.unwrap_or_default(), self.ago(since)),
+            )
+        }));
+        let answer = task.gate.as_ref().and_then(|open| open.answer.as_deref());
+        facts.extend(answer.map(|text| ("Unblocked", one_line(text))));
+        if rules.is_drifted(task) {
+            let drifted = "the task came here under earlier rules; `aof why` says what that means";
+            facts.push(("Rules", drifted.to_owned()));
+        }
+        facts.extend(self.relations());
+        let plan = &task.plan;
+        facts.extend(plan.milestone.as_ref().map(|name| ("Milestone", one_line(name))));
+        let link = |link: &Link| ("Link", one_line(&link.to_string()));
+        facts.extend(plan.links.iter().map(link));
+        let is_shown = |key: &str| plan.priority.is_some() || key != "priority";
+        let metadata = task.metadata.iter().filter(|(key, _)| is_shown(key));
+        let metadata = metadata.map(|(key, value)| match value.as_str() {
+            Some(text) => format!("{key}={}", one_line(text)),
+            None => format!("{key}={value}"),
+        });
+        facts.push(("Metadata", inert(&metadata.collect::<Vec<_>>().join(", "))));
+        if rules.project.workflows.len() > 1 {
+            facts.push(("Workflow", task.routing.workflow.to_string()));
+        }
+        facts.extend(task.created_by.as_ref().map(|agent| ("Made by", agent.to_string())));
+        facts.extend(named.iter().filter_map(|visit| {
+            let (station, outcome) = (visit.station(), &visit.outcome);
+            let agent = visit.agent.as_ref()?;
+            Some(("People", format!("{agent}: {NOT_SEEN} ({outcome} at {station})")))
+        }));
+        if self.is_exact {
+            facts.push(("Created", local_time(task.created)));
+            facts.push(("Updated", local_time(task.updated)));
+        }
+        facts.push(("File", inert(&self.workspace.git_commands.path(&view.path))));
+        facts.retain(|(_, fact)| !fact.is_empty());
+        facts
+    }
+
+    /// Returns the tasks around this one. Only for a terminal are all tasks read to find those that wait for this one.
+    fn relations(&self) -> Vec<(&'static str, String)> {
+        let task = &self.view.file.task;
+        let around = std::io::stdout().is_terminal();
+        let around = around.then(|| read_all(self.workspace, self.in_force, ListScope::All));
+        let all = || around.iter().flat_map(|listing| &listing.tasks).map(|(task, _)| &**task);
+        let parts_of = |id: &TaskId| -> Vec<&TaskSummary> {
+            all().filter(|other| other.parent.as_ref() == Some(id)).collect()
+        };
+        let read = |id: &TaskId| summary_of(self.workspace, self.in_force, id);
+        let line = |id: &TaskId, other: Option<&TaskSummary>| match other {
+            None => format!("{id}  (not found)"),
+            Some(other) => {
+                let (phrase, _) = self.turn(other);
+                let gate = other.current_gate().map(|gate| format!("{gate}  ")).unwrap_or_default();
+                format!("{}  {}  {gate}{}", cyan(id), one_line(&other.title), inert(&phrase))
+            }
+        };
+        let mut found = Vec::new();
+        if let Some(parent) = &task.parent {
+            let parts = parts_of(parent);
+            let done =
+                ChildProgress::of(&parts.iter().map(|part| (*part).clone()).collect::<Vec<_>>());
+            let done = if parts.is_empty() { String::new() } else { format!("  {done} done") };
+            found.push(("Part of", line(parent, read(parent).as_ref()) + &done));
+        }
+        for id in &task.depends_on {
+            found.push(("After", line(id, read(id).as_ref())));
+        }
+        let waits_for_this =
+            |other: &&TaskSummary| other.depends_on.contains(&task.id) && !other.is_finished();
+        found.extend(
+            all().filter(waits_for_this).map(|other| ("Before", line(&other.id, Some(other)))),
+        );
+        let parts = parts_of(&task.id);
+        let parts: Vec<&TaskSummary> =
+            if parts.is_empty() { self.view.children.iter().collect() } else { parts };
+        found.extend(parts.iter().map(|part| ("Part", line(&part.id, Some(part)))));
+        found
+    }
+
+    /// Returns the gates that it passed, with how long it was there, and the present one.
+    fn way(&self) -> String {
+        let task = &self.view.file.task;
+        let first = task.history.len().saturating_sub(FEW);
+        let step = |visit: &Visit| {
+            let station = visit.station();
+            match &visit.outcome {
+                Ending::Completed(Outcome::NeedsReview) => {
+                    format!("{station}: {}", red("sent back"))
+                }
+                Ending::Completed(Outcome::Complete | Outcome::Decision(_)) => {
+                    format!("{station} {} {}", green("✓"), lasting(visit.duration()))
+                }
+                other => format!("{station}: {other}"),
+            }
+        };
+        let mut steps: Vec<String> = task.history[first..].iter().map(step).collect();
+        if first > 0 {
+            steps.insert(0, "...".to_owned());
+        }
+        if let (Some(open), false) = (&task.gate, steps.is_empty()) {
+            steps.push(format!("> {}", open.current));
+        }
+        steps.join("  ")
+    }
 }
 
-fn open_visit(view: &HistoryView) -> Option<String> {
-    let task = &view.task;
-    let (open, lasting) = (task.gate.as_ref()?, view.open_seconds?);
-    let state = match task.status {
-        Status::InProgress => "in progress".to_owned(),
-        Status::Blocked => yellow("blocked"),
-        _ => "waiting".to_owned(),
+/// Returns the name of whoever wrote a comment.
+pub(super) fn person(rules: &Rules, written: &str) -> String {
+    match written.parse() {
+        Ok(agent) => name(rules, &agent).to_owned(),
+        Err(_) => one_line(written),
+    }
+}
+
+/// Adds a text: rendered at a terminal, else as it is written.
+fn markdown(page: &mut TaskPage, text: &str, indent: &str) {
+    let is_terminal = std::io::stdout().is_terminal();
+    let text = if is_terminal {
+        rendered(text, width().min(READABLE).saturating_sub(indent.len()))
+    } else {
+        inert(text.trim_matches(['\n', '\r']))
     };
-    let mut facts = vec![
-        ("Item", open.item.map(|item| item.to_string())),
-        ("Agent", task.routing.agent.as_ref().map(ToString::to_string)),
-        ("Duration", Some(format!("{} ({state})", length(lasting)))),
-    ];
-    for branch in &open.branches {
-        let agent = branch.agent.as_ref().map(|agent| format!(", {agent}")).unwrap_or_default();
-        let (id, role, status) = (&branch.id, &branch.role, branch.status);
-        facts.push(("Branch", Some(format!("{id} ({role}): {status}{agent}"))));
+    for line in text.lines() {
+        page.line(format!("{indent}{line}").trim_end());
     }
-    facts.push(("Blockers", Some(blockers(&task.blockers))));
-    let review = task.review.as_ref().map(|review| {
-        format!("{} from {}", counted(review.blockers.len(), "blocker"), review.from_gate)
-    });
-    facts.push(("Review context", review));
-    let role = of_role(task.routing.role.as_ref());
-    Some(visit_text(&format!("{}{role} {}", cyan(&open.current), bold("[CURRENT]")), facts))
-}
-
-fn of_role(role: Option<&RoleId>) -> String {
-    role.map(|role| format!(" ({role})")).unwrap_or_default()
-}
-
-fn outcome(ending: &Ending) -> String {
-    match ending {
-        Ending::Completed(Outcome::Complete) => green(ending),
-        Ending::Completed(Outcome::NeedsReview) => red(ending),
-        Ending::Completed(Outcome::Blocked) => yellow(ending),
-        _ => ending.to_string(),
-    }
-}
-
-/// Returns the destination of the visit; empty if the task stayed.
-fn destination(visit: &Visit) -> String {
-    let left = visit.to.as_ref().filter(|_| !visit.stays());
-    let item = visit.to_item.map(|item| format!(", {item}")).unwrap_or_default();
-    let round = visit.round.map(|round| format!(", round {round}")).unwrap_or_default();
-    left.map(|to| format!(" -> {}{item}{round}", to.noun())).unwrap_or_default()
-}
-
-fn blockers<T: ToString>(list: &[T]) -> String {
-    list.iter().map(|blocker| "\n    - ".to_owned() + &one_line(&blocker.to_string())).collect()
 }

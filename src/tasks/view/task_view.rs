@@ -9,7 +9,9 @@ use crate::domain::{
     AgentId, Destination, GateId, Outcome, Task, TaskId, Ticket, Timestamp, Visit, WaitFor,
 };
 use crate::files::task_file::visits::branch_value;
-use crate::files::task_file::{Origin, TaskFile, review_value, visits, works};
+use crate::files::task_file::{
+    BodyComment, Origin, TaskFile, body_parts, review_value, visits, works,
+};
 use crate::git::LogEntry;
 use crate::git::log::trailers::{self, Trailer};
 use crate::project::active_rules::{InForce, in_force};
@@ -81,6 +83,19 @@ pub(crate) fn show(
     let waiting_for = awaited_by_one(workspace, &in_force, &file.task, &children);
     let path = snapshot.path;
     Ok((TaskView { file, path, context, children, waiting_for, frozen }, in_force))
+}
+
+/// Returns the summary of another task, from its file; `None` if there is none that can be read.
+pub(crate) fn summary_of(
+    workspace: &Workspace,
+    in_force: &InForce,
+    id: &TaskId,
+) -> Option<TaskSummary> {
+    let (snapshot, _) = find(workspace, id).ok()?;
+    let file = parse(in_force, id, &snapshot.path, &snapshot.bytes, workspace.now()).ok()?;
+    let mut summary = TaskSummary::of(&file);
+    summary.follow(&in_force.rules);
+    Some(summary)
 }
 
 impl TaskView {
@@ -359,6 +374,8 @@ pub(crate) struct HistoryView {
     pub task: Task,
     /// The indexes of entries whose person was only named.
     pub named: BTreeSet<usize>,
+    /// The comments in its body: name, time and text.
+    pub comments: Vec<(String, Timestamp, String)>,
     /// The seconds since the open visit began.
     pub open_seconds: Option<u64>,
 }
@@ -369,12 +386,15 @@ pub(crate) fn history(
     id: &TaskId,
 ) -> Result<(HistoryView, InForce), ProjectError> {
     let (view, in_force) = show(workspace, id)?;
+    let comments = body_parts(view.file.body()).comments;
+    let comment = |one: &BodyComment<'_>| (one.name.to_owned(), one.at, one.text.to_owned());
+    let comments = comments.iter().map(comment).collect();
     let task = view.file.task;
     let named = named_entries(workspace, &in_force, &view.path, &task)?;
     let now = workspace.now().as_second();
     let seconds = |since: i64| u64::try_from(now - since).unwrap_or(0);
     let open_seconds = task.gate.as_ref().map(|open| seconds(open.entered.as_second()));
-    Ok((HistoryView { task, named, open_seconds }, in_force))
+    Ok((HistoryView { task, named, comments, open_seconds }, in_force))
 }
 
 /// Returns the history for `--json`: the entries as in the file, and the open visit.

@@ -20,8 +20,8 @@ fn at_a_terminal_times_are_the_persons_own_elsewhere_they_are_utc() {
     let shown = env.aof(&["task", "show", &id, "--json"]).json();
     let utc: jiff::Timestamp = shown["updated"].as_str().unwrap().parse().unwrap();
     let commands: [&[&str]; 5] = [
-        &["task", "show", &id],
-        &["task", "history", &id],
+        &["-v", "task", "show", &id],
+        &["-v", "task", "history", &id],
         &["why", &id],
         &["list", "--columns", "id,updated"],
         &["events"],

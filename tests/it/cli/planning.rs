@@ -49,8 +49,13 @@ fn a_plan_is_written_changed_and_taken_away() {
     }
     let page = env.aof_aside(&["show", &id]).success().stdout;
     let brief = env.aof_aside(&["brief", &id, "--format", "markdown"]).success().stdout;
-    for line in ["high", "2026-12-01", "1.10", "docs/login.md"] {
-        assert!(page.contains(line) && brief.contains(line), "{line}\n{page}\n{brief}");
+    for (shown, line) in [
+        ("! high", "high"),
+        ("due Dec 1", "2026-12-01"),
+        ("1.10", "1.10"),
+        ("docs/login.md", "docs/login.md"),
+    ] {
+        assert!(page.contains(shown) && brief.contains(line), "{line}\n{page}\n{brief}");
     }
     let brief = env.aof_aside(&["brief", &id, "--json"]).success().json();
     let plan = ["priority", "due", "milestone", "links"].map(|key| brief[key].clone());

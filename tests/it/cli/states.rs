@@ -24,10 +24,8 @@ fn look(env: &TestEnvironment, id: &str, word: &str, waits: bool) {
         let own = page.lines().find(|line| line.trim_start().starts_with("status"));
         own.unwrap().to_owned()
     };
-    for command in ["show", "why"] {
-        let own = status(text(&[command, id]));
-        assert!(own.contains(word), "{command}: {own}");
-    }
+    let own = status(text(&["why", id]));
+    assert!(own.contains(word), "{own}");
     let noted = text(&["comment", id, "-m", "Mind the word"]);
     assert!(noted.lines().last().unwrap().contains(&format!(", {word} for ")), "{noted}");
     let drawn = text(&["workflow", "graph"]);

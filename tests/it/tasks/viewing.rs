@@ -136,25 +136,16 @@ fn a_history_reads_like_a_story() {
     assert_snapshot!(env.aof(&["task", "history", "AOF-bbb"]), @"
     exit 0
     --- stdout
-    Gate: implement (backend)
-      Agent: agent-7
-      Duration: 0s
-      Ended: 2026-02-16T10:00:05Z
-      Outcome: complete -> review
-      Summary: Did it
+    AOF-bbb  Tidy up
 
-    Gate: review (architect)
-      Agent: agent-3
-      Duration: 2s
-      Ended: 2026-02-16T10:00:07Z
-      Outcome: needs_review -> implement
-      Summary: Did it
-      Blockers:
-        - The cellar is still untidy
+    Today
+      10:00           created
+      10:00  agent-7  implement → review         Did it                                            0 s
+      10:00  agent-3  sent back to implement     Did it                                            2 s
+                                                 - The cellar is still untidy
+      now             at implement, second time                                                    2 s
 
-    Gate: implement (backend) [CURRENT]
-      Duration: 2s (waiting)
-      Review context: 1 blocker from review
+    By gate: implement 2 s, review 2 s. Sent back once.
     ");
 }
 
@@ -291,12 +282,12 @@ fn an_escalated_visit_shows_its_origin_time_and_reason() {
     exit 0
     --- stdout
     AOF-xxxxx  Add login
-      status     ready
-      gate       review for 3s (visit 1)
-      who        agent-9 (role lead)
-      escalated  escalated to role `lead` at 2026-02-16T11:01:07Z from `agent-3` (role architect): Timed out after 1h
-      updated    2026-02-16T11:01:07Z
-      file       tasks/AOF-xxxxx.md
+    review  lead just now
+
+    Escalated  to lead from agent-3, now: Timed out after 1h
+    File       tasks/AOF-xxxxx.md
+
+    review: timeout  > review
     ");
     let escalated = "escalated to role `lead` at 2026-02-16T11:01:07Z from `agent-3` (role architect): Timed out after 1h";
     let next = env.aof(&["task", "next", "--agent", "agent-9"]).success().stdout;

@@ -158,7 +158,7 @@ fn a_signature_stands_in_the_entry() {
             .contains("    signature: |\n      -----BEGIN SSH SIGNATURE-----\n      U1NIU0lH")
     );
     assert_eq!(found(&env, &[]), [""; 0]);
-    assert!(env.aof(&["task", "history", &id]).success().stdout.contains("  Signed: with SHA256:"));
+    assert!(env.aof(&["task", "history", &id]).success().stdout.contains("signed with SHA256:"));
     // Sent again, it has counted.
     let again = env.aof(&approve(&id, &["--id", "c1", "--json"])).success();
     assert_eq!(again.json()["status"], "complete");

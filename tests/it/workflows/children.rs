@@ -168,16 +168,13 @@ fn a_tree_rolls_progress_up() {
     exit 0
     --- stdout
     AOF-xxxxx  Feature
-      status    waiting, for AOF-xxxxx
-      gate      integrate for 11s (visit 1)
-      who       agent-p or agent-q (role planner)
-      progress  1/2 children complete
-      updated   2026-02-16T10:00:05Z
-      file      tasks/AOF-xxxxx.md
+    integrate  after AOF-xxxxx just now
 
-    Children
-      - AOF-xxxxx (ready): Part one
-      - AOF-xxxxx (complete): Part two
+    Part  AOF-xxxxx  Part one  plan  planner
+          AOF-xxxxx  Part two  done
+    File  tasks/AOF-xxxxx.md
+
+    plan ✓ 1 s  > integrate
     ");
     let told = env.aof(&["task", "list", "--tree", "--json", "--sort", "created"]).success().json();
     let row = |task: &Value| {

@@ -48,15 +48,16 @@ fn branches_are_taken_briefed_completed_and_recorded_each_on_its_own() {
     exit 0
     --- stdout
     AOF-xxxxx  Add login
-      status   ready
-      gate     parallel-review for 1s (visit 1)
-      updated  2026-02-16T10:00:05Z
-      file     tasks/AOF-xxxxx.md
+    parallel-review  security, writer, backend just now
 
     Branches
       security  agent-s (role security)
       docs      agent-w (role writer)
       style     agent-7 or agent-8 (role backend)
+
+    File  tasks/AOF-xxxxx.md
+
+    implement ✓ 1 s  > parallel-review
     ");
     assert_snapshot!(env.aof(&["task", "list"]), @"
     exit 0
@@ -266,37 +267,18 @@ fn branches_are_taken_briefed_completed_and_recorded_each_on_its_own() {
     assert_snapshot!(env.aof(&["task", "history", &id]), @"
     exit 0
     --- stdout
-    Gate: implement (backend)
-      Agent: agent-7
-      Duration: 1s
-      Ended: 2026-02-16T10:00:05Z
-      Outcome: complete -> parallel-review
-      Summary: Did it
+    AOF-xxxxx  Add login
 
-    Gate: parallel-review/security (security)
-      Agent: agent-s
-      Duration: 7s
-      Ended: 2026-02-16T10:00:12Z
-      Outcome: complete
-      Summary: Did it
+    Today
+      10:00           created
+      10:00  agent-7  implement → parallel-review            Did it                                1 s
+      10:00  agent-s  parallel-review/security done          Did it                                7 s
+      10:00  agent-w  parallel-review/docs done              Did it                                8 s
+      10:00  agent-8  parallel-review/style: fine → approve  Did it                                9 s
+                                                             passed
+      now             at approve                                                                   7 s
 
-    Gate: parallel-review/docs (writer)
-      Agent: agent-w
-      Duration: 8s
-      Ended: 2026-02-16T10:00:13Z
-      Outcome: complete
-      Summary: Did it
-
-    Gate: parallel-review/style (backend)
-      Agent: agent-8
-      Duration: 9s
-      Ended: 2026-02-16T10:00:14Z
-      Outcome: fine -> approve
-      Join: passed
-      Summary: Did it
-
-    Gate: approve (lead) [CURRENT]
-      Duration: 7s (waiting)
+    By gate: implement 1 s, parallel-review 9 s, approve 7 s.
     ");
     assert_snapshot!(env.aof(&["gate", "status"]), @"
     exit 0
@@ -448,15 +430,16 @@ fn a_blocked_branch_and_one_without_agents_hold_only_themselves() {
     exit 0
     --- stdout
     AOF-xxxxx  Add login
-      status   ready
-      gate     parallel-review for 1s (visit 1)
-      updated  2026-02-16T10:00:05Z
-      file     tasks/AOF-xxxxx.md
+    parallel-review  security, backend just now
 
     Branches
       security  agent-s (role security)
       docs      blocked: No agents available for role: writer (role writer)
       style     agent-7 or agent-8 (role backend)
+
+    File  tasks/AOF-xxxxx.md
+
+    implement ✓ 1 s  > parallel-review
     ");
     let _ = env.say(&id, "agent-s", "blocked", &["--blocker", "No access to staging"]).success();
     let _ = env.say(&id, "agent-7", "fine", &[]).success();

@@ -50,56 +50,20 @@ fi
         "Do log in\nDo log in\nDo log out\n"
     );
     assert_snapshot!(env.aof(&["task", "history", &id]).success().stdout, @"
-    Gate: plan (planner)
-      Agent: planner
-      Duration: 1s
-      Ended: 2026-02-16T10:00:05Z
-      Outcome: complete -> implement, item 1 of 2
-      Summary: Two
+    AOF-xxxxx  Accounts
 
-    Gate: implement (worker)
-      Agent: coder
-      Duration: 0s
-      Ended: 2026-02-16T10:00:05Z
-      Outcome: complete -> verify, item 1 of 2
-      Summary: Did it
+    Today
+      10:00           created
+      10:00  planner  plan → implement, item 1 of 2    Two                                         1 s
+      10:00  coder    implement → verify, item 1 of 2  Did it                                      0 s
+      10:00  tester   sent back to implement           Not yet                                     0 s
+                                                       - An empty password is accepted
+      10:00  coder    implement → verify, item 1 of 2  Did it                                      0 s
+      10:00  tester   verify → implement, item 2 of 2  Good                                        0 s
+      10:00  coder    implement → verify, item 2 of 2  Did it                                      0 s
+      10:00  tester   verify → done                    Good                                        0 s
 
-    Gate: verify (tester)
-      Agent: tester
-      Duration: 0s
-      Ended: 2026-02-16T10:00:05Z
-      Outcome: needs_review -> implement, item 1 of 2
-      Summary: Not yet
-      Blockers:
-        - An empty password is accepted
-
-    Gate: implement (worker)
-      Agent: coder
-      Duration: 0s
-      Ended: 2026-02-16T10:00:05Z
-      Outcome: complete -> verify, item 1 of 2
-      Summary: Did it
-
-    Gate: verify (tester)
-      Agent: tester
-      Duration: 0s
-      Ended: 2026-02-16T10:00:05Z
-      Outcome: complete -> implement, item 2 of 2
-      Summary: Good
-
-    Gate: implement (worker)
-      Agent: coder
-      Duration: 0s
-      Ended: 2026-02-16T10:00:05Z
-      Outcome: complete -> verify, item 2 of 2
-      Summary: Did it
-
-    Gate: verify (tester)
-      Agent: tester
-      Duration: 0s
-      Ended: 2026-02-16T10:00:05Z
-      Outcome: complete -> end
-      Summary: Good
+    By gate: plan 1 s, implement 0 s, verify 0 s. Sent back once.
     ");
     assert_snapshot!(env.aof(&["verify"]), @"
     exit 0

@@ -125,48 +125,19 @@ fn a_task_goes_round_and_a_gate_that_decides_by_itself_commits_its_own_entry() {
     assert_snapshot!(env.aof(&["task", "history", &id]), @"
     exit 0
     --- stdout
-    Gate: plan (planner)
-      Agent: agent-p
-      Duration: 1s
-      Ended: 2026-02-16T10:00:07Z
-      Outcome: complete -> work
-      Summary: Did it
+    AOF-xxxxx  Add login
 
-    Gate: work (worker)
-      Agent: agent-w
-      Duration: 1s
-      Ended: 2026-02-16T10:00:08Z
-      Outcome: complete -> review
-      Summary: Did it
+    Today
+      10:00           created
+      10:00  agent-p  plan → work              Did it                                              1 s
+      10:00  agent-w  work → review            Did it                                              1 s
+      10:00  agent-r  sent back to mend        Did it                                              4 s
+                                               - The session never expires
+      10:00  agent-v  mend → review            Did it                                              2 s
+      10:00  agent-r  review: approved → size  Did it                                              1 s
+      10:00           size: false → done       The condition is false: context.plan.days > 5       0 s
 
-    Gate: review (reviewer)
-      Agent: agent-r
-      Duration: 4s
-      Ended: 2026-02-16T10:00:12Z
-      Outcome: needs_review -> mend
-      Summary: Did it
-      Blockers:
-        - The session never expires
-
-    Gate: mend (worker)
-      Agent: agent-v
-      Duration: 2s
-      Ended: 2026-02-16T10:00:14Z
-      Outcome: complete -> review
-      Summary: Did it
-
-    Gate: review (reviewer)
-      Agent: agent-r
-      Duration: 1s
-      Ended: 2026-02-16T10:00:15Z
-      Outcome: approved -> size
-      Summary: Did it
-
-    Gate: size
-      Duration: 0s
-      Ended: 2026-02-16T10:00:15Z
-      Outcome: false -> end
-      Summary: The condition is false: context.plan.days > 5
+    By gate: plan 1 s, work 1 s, review 5 s, mend 2 s, size 0 s. Sent back once.
     ");
     assert_snapshot!(env.plain(&env.git(&["log", "--format=%s%n%an %(trailers:key=Aof-Outcome,separator=%x2C)", "-3"])), @"
     AOF-xxxxx: size -> end (false)

@@ -125,28 +125,17 @@ fn a_gate_that_is_gone_moves_its_tasks_to_the_nearest_one_before_it() {
     assert_snapshot!(env.aof(&["task", "history", &id]), @"
     exit 0
     --- stdout
-    Gate: plan (backend)
-      Agent: agent-7
-      Duration: 1s
-      Ended: 2026-02-16T10:00:05Z
-      Outcome: complete -> implement
-      Summary: Did it
+    AOF-xxxxx  Add login
 
-    Gate: implement (backend)
-      Agent: agent-7
-      Duration: 1s
-      Ended: 2026-02-16T10:00:06Z
-      Outcome: complete -> review
-      Summary: Did it
+    Today
+      10:00           created
+      10:00  agent-7  plan → implement           Did it                                            1 s
+      10:00  agent-7  implement → review         Did it                                            1 s
+      10:00           review: moved → implement  Gate `review` is not in workflow `default` any    2 s
+                                                 more
+      now             at implement, second time                                                    2 s
 
-    Gate: review (architect)
-      Duration: 2s
-      Ended: 2026-02-16T10:00:08Z
-      Outcome: moved -> implement
-      Summary: Gate `review` is not in workflow `default` any more
-
-    Gate: implement (backend) [CURRENT]
-      Duration: 2s (waiting)
+    By gate: plan 1 s, implement 3 s, review 2 s.
     ");
     assert_snapshot!(env.aof(&["why", &id]), @"
     exit 0

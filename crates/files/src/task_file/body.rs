@@ -83,6 +83,49 @@ pub fn passages(body: &str) -> Vec<&str> {
     cuts.windows(2).map(|cut| &body[cut[0]..cut[1]]).collect()
 }
 
+/// The text of a body by whose it is: without our markers.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct BodyParts<'b> {
+    /// The task's text, and what completions added, in order.
+    pub texts: Vec<&'b str>,
+    pub comments: Vec<BodyComment<'b>>,
+}
+
+/// A comment in a body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BodyComment<'b> {
+    pub name: &'b str,
+    pub at: Timestamp,
+    pub text: &'b str,
+}
+
+/// Splits a body into its texts and its comments.
+pub fn body_parts(body: &str) -> BodyParts<'_> {
+    let mut parts = BodyParts::default();
+    for passage in passages(body) {
+        let marked = passage.trim_start().strip_prefix(MARKER);
+        let text =
+            marked.and_then(|rest| rest.split_once("-->")).map(|(head, text)| (head.trim(), text));
+        match text {
+            Some(("comment", text)) => match comment(text) {
+                Some(comment) => parts.comments.push(comment),
+                None => parts.texts.push(text),
+            },
+            Some((_, text)) => parts.texts.push(text),
+            None => parts.texts.push(passage),
+        }
+    }
+    parts.texts.retain(|text| !text.trim().is_empty());
+    parts
+}
+
+/// Reads a comment after its marker, as [`with_comment`] writes it.
+fn comment(text: &str) -> Option<BodyComment<'_>> {
+    let (head, text) = text.trim_start().split_once('\n')?;
+    let (name, at) = head.trim().strip_prefix("**")?.strip_suffix(':')?.rsplit_once("**, ")?;
+    Some(BodyComment { name, at: at.parse().ok()?, text: text.trim() })
+}
+
 /// Returns the passage marked as superseded, if it is the work of one of these tickets.
 pub fn set_aside(passage: &str, tickets: &[Ticket]) -> String {
     let names = tickets.iter().map(|ticket| format!("{MARKER}work {ticket} -->"));
