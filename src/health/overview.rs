@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::context::{CheckContext, CheckedProject};
 use super::examination::examine;
-use crate::domain::{AgentId, Status, Ticket, Timestamp, approving};
+use crate::domain::{AgentId, Due, Priority, Status, Ticket, Timestamp, approving};
 use crate::history::sync::remote_state::{RemoteStanding, remote_value};
 use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
@@ -50,6 +50,9 @@ pub(crate) struct StatusLists {
     pub escalated: Vec<StatusEntry>,
 }
 
+/// The reason of a task that is late without a due date.
+pub(crate) const TIME_LIMIT: &str = "its gate's time limit";
+
 /// A task that needs attention, with the reason and a command.
 #[derive(Debug, Serialize)]
 pub(crate) struct StatusEntry {
@@ -61,6 +64,16 @@ pub(crate) struct StatusEntry {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     pub command: String,
+    #[serde(skip)]
+    pub priority: Priority,
+    #[serde(skip)]
+    pub due: Option<Due>,
+    /// The agents that have it.
+    #[serde(skip)]
+    pub holders: Vec<AgentId>,
+    /// True if the reader has it, and nothing about it is to be decided.
+    #[serde(skip)]
+    pub is_held: bool,
 }
 
 /// Returns an overview of the project.
@@ -108,6 +121,8 @@ fn awaited(workspace: &Workspace, project: &CheckedProject, you: &AgentId) -> Ve
             Some(_) => wait.ticket.to_string(),
             None => wait.ticket.task.to_string(),
         };
+        let mut tasks = project.listing.tasks.iter();
+        let task = tasks.find(|(task, _)| task.id == wait.ticket.task).map(|(task, _)| task);
         StatusEntry {
             ticket: wait.ticket,
             title: wait.title,
@@ -115,6 +130,10 @@ fn awaited(workspace: &Workspace, project: &CheckedProject, you: &AgentId) -> Ve
             since: wait.since,
             reason: None,
             command: format!("aof {verb} {name}"),
+            priority: task.map_or(Priority::Medium, |task| task.priority()),
+            due: task.and_then(|task| task.plan.due),
+            holders: Vec::new(),
+            is_held: false,
         }
     };
     let decisions = waiting_for(workspace, &project.in_force, &project.listing, you).into_iter();
@@ -124,7 +143,8 @@ fn awaited(workspace: &Workspace, project: &CheckedProject, you: &AgentId) -> Ve
         let is_listed = waiting.iter().any(|entry| entry.ticket.task == task.id);
         if is_at_work && !is_listed && task.agents().any(|holder| holder == you) {
             let command = format!("aof complete {}", task.id);
-            waiting.push(entry(task, None, "you hold it".to_owned(), command));
+            let held = entry(task, None, "you hold it".to_owned(), command);
+            waiting.push(StatusEntry { is_held: true, ..held });
         }
     }
     waiting
@@ -144,6 +164,10 @@ fn entry(
         since: since.or(entered).unwrap_or(task.created),
         reason: Some(reason),
         command,
+        priority: task.priority(),
+        due: task.plan.due,
+        holders: task.agents().cloned().collect(),
+        is_held: false,
     }
 }
 
@@ -155,7 +179,7 @@ fn late(task: &TaskSummary, now: Timestamp) -> Option<StatusEntry> {
     let due = task.plan.due.zip(task.due_at.filter(|at| *at <= now));
     let (since, reason) = match due {
         Some((due, at)) => (Some(at), format!("due {due}")),
-        None => (task.time_limit_passed(), "its gate's time limit".to_owned()),
+        None => (task.time_limit_passed(), TIME_LIMIT.to_owned()),
     };
     Some(entry(task, since, reason, format!("aof show {}", task.id)))
 }

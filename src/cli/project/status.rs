@@ -3,26 +3,31 @@
 use std::process::ExitCode;
 
 use serde_json::json;
+use unicode_width::UnicodeWidthStr;
 
 use super::doctor::FEW;
+use crate::cli::render::table::cut;
 use crate::cli::{
-    ActingAgent, CliResult, DryRunOption, Session, between, bold, counted, cyan, dim, green,
-    merged, now, width, wrapped, yellow,
+    ActingAgent, CliResult, DryRunOption, Session, bold, counted, cyan, dim, green, merged, now,
+    red, width, wrapped, yellow,
 };
-use crate::domain::Status;
+use crate::domain::Timestamp;
 use crate::files::printable::{inert, one_line};
 use crate::health::context::{CheckContext, View};
 use crate::health::overview::{
-    Overview, StatusEntry, StatusLists, overview, overview_value, status_lists,
+    Overview, StatusEntry, StatusLists, TIME_LIMIT, overview, overview_value, status_lists,
 };
 use crate::project::issue::Issue;
+use crate::rules::Rules;
 use crate::storage::Inbox;
 use crate::storage::lock::is_watched;
-use crate::tasks::headers::summary::{NEW, WAITING};
 use crate::tasks::plan::DryRun;
+use crate::tasks::view::phrases::{self, mark, short_age};
 
 /// The number of tasks that a section shows.
 const SECTION: usize = 10;
+/// The column of a section's command.
+const COMMAND: usize = 52;
 
 #[derive(Debug, Default, clap::Args)]
 pub(crate) struct StatusArgs {
@@ -54,69 +59,174 @@ pub(crate) fn run(session: &Session, args: &StatusArgs) -> CliResult {
     let has_people =
         context.project().is_some_and(|project| !project.in_force.rules.project.implicit_workflow);
     let is_unknown = has_people && lists.you.is_none();
-    session.output.show(value, || page(&overview, &lists, is_unknown));
+    let project = context.project();
+    let page = || {
+        let page = StatusPage {
+            overview: &overview,
+            lists: &lists,
+            rules: project.map(|project| &*project.in_force.rules),
+            now: workspace.now(),
+            is_unknown,
+            is_watched: is_watched(&workspace.paths),
+            width: width(),
+        };
+        page.text()
+    };
+    session.output.show(value, page);
     Ok(ExitCode::SUCCESS)
 }
 
-fn page(overview: &Overview<'_>, lists: &StatusLists, is_unknown: bool) -> String {
-    let name = overview.name.as_ref().map(|name| format!("{}, ", bold(inert(name))));
-    let branch = overview.branch.as_ref().map(|branch| format!("branch {}", cyan(inert(branch))));
-    let branch = branch.unwrap_or_else(|| "no branch".to_owned());
-    let mut lines = vec![format!("{}on {branch}", name.unwrap_or_default())];
-    lines.extend(overview.remote.as_ref().map(|remote| inert(&remote.line())));
-    lines.push(counts(overview));
-    if overview.drifted > 0 {
-        let count = overview.drifted;
-        let they = if count == 1 { "it goes" } else { "they go" };
-        lines.push(format!(
-            "{count} came to a gate under earlier rules, and {they} on under those in force"
-        ));
+/// The page of the status.
+struct StatusPage<'s> {
+    overview: &'s Overview<'s>,
+    lists: &'s StatusLists,
+    /// The rules, if they can be read.
+    rules: Option<&'s Rules>,
+    now: Timestamp,
+    /// True if nobody in org.yaml is git's user.
+    is_unknown: bool,
+    is_watched: bool,
+    width: usize,
+}
+
+impl StatusPage<'_> {
+    fn text(&self) -> String {
+        let Self { overview, lists, .. } = self;
+        let name = overview.name.as_ref().map(|name| format!("{} ", bold(inert(name))));
+        let branch = overview.branch.as_ref().map(|branch| format!("on {}", cyan(inert(branch))));
+        let branch = branch.unwrap_or_else(|| "on no branch".to_owned());
+        let watcher = if self.is_watched { ", the watcher runs" } else { "" };
+        let mut lines = vec![format!("{}{branch}{watcher}", name.unwrap_or_default())];
+        lines.extend(overview.remote.as_ref().map(|remote| inert(&remote.line())));
+        lines.push(phrases::counts(&overview.counts));
+        if overview.drifted > 0 {
+            let count = overview.drifted;
+            let they = if count == 1 { "it goes" } else { "they go" };
+            lines.push(format!(
+                "{count} came to a gate under earlier rules, and {they} on under those in force"
+            ));
+        }
+        for pause in &overview.paused {
+            lines.push(yellow(format!("{}: `aof run --now` does not wait", pause.sentence(now()))));
+        }
+        lines.push(String::new());
+        if self.is_unknown {
+            lines.push(dim(
+                "what waits for you is unknown: no agent of org.yaml has git's `user.email`",
+            ));
+            lines.push(String::new());
+        }
+        let (held, waiting): (Vec<_>, Vec<_>) =
+            lists.waiting_for_you.iter().partition(|entry| entry.is_held);
+        self.section(&mut lines, "Waiting for you", &waiting, "aof decide");
+        self.section(&mut lines, "You have", &held, "aof list --mine");
+        let late: Vec<_> = lists.overdue.iter().collect();
+        self.section(&mut lines, "Late", &late, "aof list --late");
+        let escalated: Vec<_> = lists.escalated.iter().collect();
+        self.section(&mut lines, "Escalated", &escalated, "aof list is:escalated");
+        self.add_problems(&mut lines);
+        lines.join("\n") + "\n"
     }
-    for pause in &overview.paused {
-        lines.push(yellow(format!("{}: `aof run --now` does not wait", pause.sentence(now()))));
-    }
-    lines.push(String::new());
-    if is_unknown {
-        lines.push(dim(
-            "what waits for you is unknown: no agent of org.yaml has git's `user.email`",
-        ));
+
+    /// Adds a section of tasks, one a line, below its name with their number and the command to use.
+    fn section(&self, lines: &mut Vec<String>, title: &str, entries: &[&StatusEntry], all: &str) {
+        if entries.is_empty() {
+            return;
+        }
+        let heading = format!("{title}: {}", entries.len());
+        let gap = COMMAND.saturating_sub(heading.width()).max(2);
+        lines.push(format!("{}{}{}", bold(&heading), " ".repeat(gap), dim(all)));
+        let shown = &entries[..entries.len().min(SECTION)];
+        let rows: Vec<[String; 3]> = shown.iter().map(|entry| self.row(entry)).collect();
+        let widest = |cell: usize| rows.iter().map(|row| row[cell].width()).max().unwrap_or(0);
+        let (middle, last) = (widest(1), widest(2));
+        let is_terminal = self.width < usize::MAX;
+        let start = shown.iter().map(|entry| self.id(entry).width()).max().unwrap_or(0) + 6;
+        let room = if is_terminal {
+            self.width.saturating_sub(start + middle + last + 4)
+        } else {
+            usize::MAX
+        };
+        let titles: Vec<String> = rows.iter().map(|row| cut(&row[0], room).into_owned()).collect();
+        let title_width = titles.iter().map(|title| title.width()).max().unwrap_or(0);
+        for ((entry, row), title) in shown.iter().zip(&rows).zip(titles) {
+            let pad = |text: &str, width: usize| " ".repeat(width.saturating_sub(text.width()));
+            let (id, marked) = (self.id(entry), mark(entry.priority));
+            let late = row[2].ends_with("late");
+            let line = format!(
+                "  {}{marked:>3} {title}{}  {}{}  {}",
+                cyan(&id),
+                pad(&title, title_width),
+                row[1],
+                pad(&row[1], middle),
+                if late { red(&row[2]) } else { row[2].clone() },
+            );
+            lines.push(line.trim_end().to_owned());
+        }
+        if entries.len() > SECTION {
+            lines.push(dim(format!("  ... and {} more", entries.len() - SECTION)));
+        }
         lines.push(String::new());
     }
-    let at = |entry: &StatusEntry| {
-        let gate = entry.gate.as_ref().map(|gate| format!("at {gate} ")).unwrap_or_default();
-        format!("{gate}for {}", between(entry.since, now()))
-    };
-    let late = |entry: &StatusEntry| format!("late for {}", between(entry.since, now()));
-    section(&mut lines, "Waiting for you", &lists.waiting_for_you, &at, "aof decide");
-    section(&mut lines, "Overdue", &lists.overdue, &late, "aof list --overdue");
-    section(&mut lines, "Escalated", &lists.escalated, &at, "aof status --json");
-    // Overdue tasks have a section of their own.
-    let mut attention: Vec<&Issue> =
-        overview.attention.iter().filter(|issue| issue.code != "task_overdue").collect();
-    attention.sort_by_key(|issue| match issue.code {
-        "task_blocked" => 0,
-        "task_frozen" => 1,
-        _ => 2,
-    });
-    if attention.is_empty() {
-        lines.push(green("nothing needs attention"));
-    } else {
-        lines.push(bold("Needs attention"));
-    }
-    for alike in attention.chunk_by(|a, b| a.code == b.code) {
-        for issue in alike.iter().take(FEW) {
-            lines.push(format!("  {} {}", yellow("!"), paragraph(&issue.problem)));
-            lines.push(format!("    {}", paragraph(&issue.fix.to_string())));
+
+    fn id(&self, entry: &StatusEntry) -> String {
+        if self.width == usize::MAX {
+            return entry.ticket.task.to_string();
         }
-        if alike.len() > FEW {
-            let rest = match alike[0].code {
-                "task_blocked" => ": aof list --status blocked",
-                _ => "",
-            };
-            lines.push(format!("    ... and {} more of the kind{rest}", alike.len() - FEW));
+        entry.ticket.task.local().to_owned()
+    }
+
+    /// Returns the title, where the task is or who has it, and when it is due or since when it waits.
+    fn row(&self, entry: &StatusEntry) -> [String; 3] {
+        let who = entry.holders.first().filter(|_| !entry.is_held).zip(self.rules);
+        let place = match who {
+            Some((agent, rules)) => format!("@{}", phrases::name(rules, agent)),
+            None => entry.gate.clone().unwrap_or_default(),
+        };
+        let due = entry.due.zip(self.rules).map(|(due, rules)| {
+            let day = phrases::due(due, self.now, &rules.project.timezone);
+            if day.ends_with("late") { day } else { format!("due {day}") }
+        });
+        let role = entry.reason.as_deref().and_then(|reason| reason.strip_prefix("escalated "));
+        let place = role
+            .map_or(place, |role| format!("{} {role}", entry.gate.as_deref().unwrap_or_default()));
+        let age = || {
+            let age = short_age(entry.since, self.now);
+            // Late by its gate's time limit, without a due date.
+            let is_late = entry.reason.as_deref() == Some(TIME_LIMIT);
+            if is_late { format!("{age} late") } else { age }
+        };
+        [one_line(&entry.title), place, due.unwrap_or_else(age)]
+    }
+
+    fn add_problems(&self, lines: &mut Vec<String>) {
+        // Late tasks have a section of their own.
+        let all = self.overview.attention.iter();
+        let mut problems: Vec<&Issue> = all.filter(|issue| issue.code != "task_overdue").collect();
+        problems.sort_by_key(|issue| match issue.code {
+            "task_blocked" => 0,
+            "task_frozen" => 1,
+            _ => 2,
+        });
+        if problems.is_empty() {
+            lines.push(green("nothing needs attention"));
+        } else {
+            lines.push(bold(format!("Problems: {}", problems.len())));
+        }
+        for alike in problems.chunk_by(|a, b| a.code == b.code) {
+            for issue in alike.iter().take(FEW) {
+                lines.push(format!("  {} {}", yellow("!"), paragraph(&issue.problem)));
+                lines.push(format!("    {}", paragraph(&issue.fix.to_string())));
+            }
+            if alike.len() > FEW {
+                let rest = match alike[0].code {
+                    "task_blocked" => ": aof list --status blocked",
+                    _ => "",
+                };
+                lines.push(format!("    ... and {} more of the kind{rest}", alike.len() - FEW));
+            }
         }
     }
-    lines.join("\n") + "\n"
 }
 
 /// Returns a text whose lines fit the terminal after an indent of four.
@@ -124,41 +234,4 @@ fn paragraph(text: &str) -> String {
     let room = width().saturating_sub(4);
     let lines = text.lines().flat_map(|line| wrapped(&inert(line), room));
     lines.collect::<Vec<_>>().join("\n    ")
-}
-
-/// Adds a section of tasks, each with its state and the command to use.
-fn section(
-    lines: &mut Vec<String>,
-    title: &str,
-    entries: &[StatusEntry],
-    how: &dyn Fn(&StatusEntry) -> String,
-    all: &str,
-) {
-    if entries.is_empty() {
-        return;
-    }
-    lines.push(bold(title));
-    for entry in entries.iter().take(SECTION) {
-        let reason = entry.reason.as_ref().map(|reason| format!(", {reason}")).unwrap_or_default();
-        lines.push(format!("  {}  {}", cyan(&entry.ticket.task), one_line(&entry.title)));
-        lines.push(format!("    {}{reason}: {}", how(entry), entry.command));
-    }
-    if entries.len() > SECTION {
-        lines.push(format!("  ... and {} more: {all}", entries.len() - SECTION));
-    }
-    lines.push(String::new());
-}
-
-/// Returns the numbers of tasks, in the order in which work flows.
-fn counts(overview: &Overview<'_>) -> String {
-    let states = Status::ALL.iter().map(|status| status.as_str());
-    let order = [NEW, WAITING].into_iter().chain(states);
-    let count =
-        |word: &str| Some(format!("{} {}", overview.counts.get(word)?, word.replace('_', " ")));
-    let parts: Vec<String> = order.filter_map(count).collect();
-    match overview.counts.values().sum::<usize>() {
-        0 => "no active tasks".to_owned(),
-        1 => format!("1 active task: {}", parts.join(", ")),
-        all => format!("{all} active tasks: {}", parts.join(", ")),
-    }
 }

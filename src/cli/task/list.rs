@@ -23,7 +23,7 @@ use crate::tasks::headers::listing::Listing;
 use crate::tasks::headers::lookup;
 use crate::tasks::headers::search::Query;
 use crate::tasks::headers::summary::{ChildProgress, NEW, SummaryDocument, WAITING};
-use crate::tasks::view::phrases::ShortIds;
+use crate::tasks::view::phrases::{self, ShortIds};
 use crate::tasks::view::task_view::warnings_value;
 
 const STATES: Words<&str> = &[
@@ -254,11 +254,7 @@ fn counts(listing: &Listing) -> String {
     for (task, _) in listing.tasks.iter().filter(|(task, _)| !task.is_finished()) {
         *states.entry(task.shown_state()).or_default() += 1;
     }
-    let order = ["in_progress", "ready", WAITING, "blocked", NEW];
-    let parts =
-        order.iter().filter_map(|state| Some((state.replace('_', " "), states.get(state)?)));
-    let parts: Vec<String> = parts.map(|(state, count)| format!("{count} {state}")).collect();
-    format!("{} open: {}", states.values().sum::<usize>(), parts.join(", "))
+    phrases::counts(&states)
 }
 
 fn drawn(facts: &ListFacts<'_>, args: &ListArgs, me: Option<&AgentId>) -> String {

@@ -1,6 +1,6 @@
 //! The phrases of lists, pages and boards about a task: how urgent it is, whose turn it is, when. One module for terminal and web.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use jiff::civil::Date;
@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 
 use crate::domain::{AgentId, Due, Priority, Status, TaskId, Timestamp, distinct};
 use crate::rules::Rules;
-use crate::tasks::headers::summary::TaskSummary;
+use crate::tasks::headers::summary::{NEW, TaskSummary, WAITING};
 
 const MINUTE: i64 = 60;
 const HOUR: i64 = 60 * MINUTE;
@@ -98,6 +98,22 @@ pub(crate) fn mark(priority: Priority) -> &'static str {
         Priority::High => "!",
         Priority::Medium => "",
         Priority::Low => "·",
+    }
+}
+
+/// Returns how many tasks are open, and in which states: `26 open: 3 in progress, 16 ready, 6 waiting, 1 blocked`.
+pub(crate) fn counts(states: &BTreeMap<&'static str, usize>) -> String {
+    let order = [Status::InProgress, Status::Ready].map(|status| status.as_str());
+    let order = order.into_iter().chain([WAITING, Status::Blocked.as_str(), NEW]);
+    let count = |state: &str| Some((states.get(state)?, state.replace('_', " ")));
+    let parts: Vec<(&usize, String)> = order.filter_map(count).collect();
+    let all: usize = parts.iter().map(|(count, _)| *count).sum();
+    let parts: Vec<String> =
+        parts.iter().map(|(count, state)| format!("{count} {state}")).collect();
+    if all == 0 {
+        "nothing is open".to_owned()
+    } else {
+        format!("{all} open: {}", parts.join(", "))
     }
 }
 

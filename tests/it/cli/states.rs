@@ -31,7 +31,7 @@ fn look(env: &TestEnvironment, id: &str, word: &str, waits: bool) {
     let drawn = text(&["workflow", "graph"]);
     assert!(drawn.contains(&format!("1 {word}")), "{drawn}");
     let counts = text(&["status"]);
-    let counts = counts.lines().find(|line| line.contains(" active task")).unwrap().to_owned();
+    let counts = counts.lines().find(|line| line.contains(" open: ")).unwrap().to_owned();
     assert!(counts.contains(&format!("1 {word}")), "{counts}");
     // The same for programs, by all doors. The file's own status stays.
     let of_list = |value: Value| {

@@ -40,12 +40,12 @@ fn no_task_is_handed_out_in_two_worktrees() {
     hint: bring its tasks here with `git merge main`; or take another with `aof next`
     ");
     assert_snapshot!(env.plain(&in_feature(&env, &["status"]).stdout), @"
-    on branch feature
-    1 active task: 1 ready
+    on feature
+    1 open: 1 ready
 
     what waits for you is unknown: no agent of org.yaml has git's `user.email`
 
-    Needs attention
+    Problems: 2
       ! no watcher is running
         start one with `aof watch`; without it, commands work but dropped files and edits wait
       ! 1 task differs in the worktree `$PROJECT` (branch `main`): AOF-xxxxx (held by `agent-7`)

@@ -55,17 +55,17 @@ fn status_begins_with_tasks_that_wait_for_its_user() {
     assert_eq!(status["overdue"][0]["reason"], "due 2026-02-15");
     let page = env.aof_aside(&["status"]).success().stdout;
     let places = [
-        "Waiting for you",
+        "Waiting for you: ",
         "Judge me",
-        "aof approve AOF-xxxxx",
-        "Overdue",
-        "Late",
-        "due 2026-02-15",
+        "review  10m",
+        "You have: 1",
+        "Held by me",
+        "Late: 1",
+        "1d late",
     ];
     let places = places.map(|text| page.find(text));
     assert!(places.iter().all(Option::is_some), "{page}");
-    assert!(page.find("Waiting for you") < page.find("Overdue"), "{page}");
-    assert!(page.find("at review for 10m").is_some(), "{page}");
+    assert!(page.find("Waiting for you: ") < page.find("Late: "), "{page}");
     // What was done waits no longer.
     let _ = env.say(&judged, "human-ada", "complete", &[]).success();
     let _ = env.aof(&["cancel", &late, "--reason", "too late"]).success();
@@ -94,8 +94,8 @@ fn an_unknown_person_is_told_so_and_long_sections_are_cut() {
     let _ = env.aof(&["new", "--from", "list.json"]).success();
     let page = env.aof_aside(&["status"]).success().stdout;
     assert!(page.contains("what waits for you is unknown"), "{page}");
-    assert_eq!(page.matches("due 2026-02-01").count(), 10, "{page}");
-    assert!(page.contains("... and 3 more: aof list --overdue"), "{page}");
+    assert_eq!(page.matches("2w late").count(), 10, "{page}");
+    assert!(page.contains("... and 3 more"), "{page}");
     let status = env.aof_aside(&["status", "--json"]).success().json();
     assert_eq!((&status["you"], status["overdue"].as_array().unwrap().len()), (&Value::Null, 13));
 }

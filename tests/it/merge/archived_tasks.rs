@@ -41,12 +41,12 @@ fn is_home(env: &TestEnvironment, id: &str) {
 fn an_open_task_in_the_archive_is_told_of_and_listed_like_any_other() {
     let (env, id) = open_in_the_archive();
     assert_snapshot!(env.plain(&env.aof(&["status"]).success().stdout), @"
-    on branch main
-    1 active task: 1 ready
+    on main
+    1 open: 1 ready
 
     what waits for you is unknown: no agent of org.yaml has git's `user.email`
 
-    Needs attention
+    Problems: 2
       ! 1 task has its file where its status does not belong: AOF-xxxxx
         `aof watch` moves it to where it belongs; `aof doctor --fix` does it now
       ! no watcher is running

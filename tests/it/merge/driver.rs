@@ -150,13 +150,13 @@ fn a_field_changed_on_both_sides_is_marked_and_only_its_task_waits() {
     assert_snapshot!(env.plain(&env.aof(&["status"]).to_string()), @"
     exit 0
     --- stdout
-    on branch main
-    2 active tasks: 2 ready
+    on main
+    2 open: 2 ready
     1 came to a gate under earlier rules, and it goes on under those in force
 
     what waits for you is unknown: no agent of org.yaml has git's `user.email`
 
-    Needs attention
+    Problems: 4
       ! nothing can be committed: a merge is in progress; end it with `git merge --continue` or `git merge --abort`
         changes wait until that is done; dropped files stay in the inbox
       ! 1 task stands where the rules have changed: AOF-xxxxx

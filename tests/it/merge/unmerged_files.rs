@@ -177,13 +177,13 @@ fn a_file_merged_as_text_is_named_with_its_repair() {
     both_complete(&env, &id);
     assert_eq!(env.try_git(&["merge", "--no-edit", "side"]).code, Some(1));
     assert_snapshot!(env.plain(&env.aof(&["status"]).success().stdout), @"
-    on branch main
-    1 active task: 1 ready
+    on main
+    1 open: 1 ready
     1 came to a gate under earlier rules, and it goes on under those in force
 
     what waits for you is unknown: no agent of org.yaml has git's `user.email`
 
-    Needs attention
+    Problems: 5
       ! nothing can be committed: a merge is in progress; end it with `git merge --continue` or `git merge --abort`
         changes wait until that is done; dropped files stay in the inbox
       ! 1 task stands where the rules have changed: AOF-xxxxx

@@ -110,13 +110,13 @@ fn without_a_network_nothing_is_claimed_unless_one_takes_the_risk() {
     assert_eq!(clones.head("."), head);
     clones.does(".", &["task", "next", "--agent", "agent-1", "--offline"]);
     assert_snapshot!(clones.aof(".", &["status"]).success().stdout, @"
-    on branch main
+    on main
     2 commits wait here for origin/main; offline since 2026-02-16T10:00:09Z
-    1 active task: 1 in progress
+    1 open: 1 in progress
 
     what waits for you is unknown: no agent of org.yaml has git's `user.email`
 
-    Needs attention
+    Problems: 2
       ! no watcher is running
         start one with `aof watch`; without it, commands work but dropped files and edits wait
       ! origin/main cannot be reached since 2026-02-16T10:00:09Z: '../hub.git' does not appear to be a git repository

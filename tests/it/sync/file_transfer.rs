@@ -58,13 +58,13 @@ fn steps_of_one_clone_reach_the_other() {
     assert_eq!(clones.head("."), clones.head("b"));
     assert_eq!((clones.status("."), clones.status("b")), (String::new(), String::new()));
     assert_snapshot!(clones.aof("b", &["status"]).success().stdout, @"
-    on branch main
+    on main
     in step with origin/main, as of 2026-02-16T10:00:14Z
-    1 active task: 1 ready
+    1 open: 1 ready
 
     what waits for you is unknown: no agent of org.yaml has git's `user.email`
 
-    Needs attention
+    Problems: 1
       ! no watcher is running
         start one with `aof watch`; without it, commands work but dropped files and edits wait
     ");

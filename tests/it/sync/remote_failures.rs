@@ -78,12 +78,12 @@ fn trouble_with_the_remote_is_told_in_plain_words() {
       1 commit waits here; sync again when it can
     ");
     assert_snapshot!(env.aof(&["status"]).success().stdout, @"
-    on branch main
-    no active tasks
+    on main
+    nothing is open
 
     what waits for you is unknown: no agent of org.yaml has git's `user.email`
 
-    Needs attention
+    Problems: 1
       ! no watcher is running
         start one with `aof watch`; without it, commands work but dropped files and edits wait
     ");

@@ -166,16 +166,15 @@ fn an_overdue_visit_without_a_stand_in_is_marked_once_and_goes_on() {
     assert_snapshot!(env.aof(&["status"]), @"
     exit 0
     --- stdout
-    on branch main
-    1 active task: 1 ready
+    on main
+    1 open: 1 ready
 
     what waits for you is unknown: no agent of org.yaml has git's `user.email`
 
-    Overdue
-      AOF-xxxxx  Add login
-        late for 10h, its gate's time limit: aof show AOF-xxxxx
+    Late: 1                                             aof list --late
+      AOF-xxxxx    Add login  implement  10h late
 
-    Needs attention
+    Problems: 1
       ! no watcher is running
         start one with `aof watch`; without it, commands work but dropped files and edits wait
     ");
@@ -579,20 +578,18 @@ fn a_branch_that_takes_too_long_escalates_alone() {
     assert_snapshot!(env.aof(&["status"]), @"
     exit 0
     --- stdout
-    on branch main
-    1 active task: 1 ready
+    on main
+    1 open: 1 ready
 
     what waits for you is unknown: no agent of org.yaml has git's `user.email`
 
-    Overdue
-      AOF-xxxxx  Add login
-        late for 1s, its gate's time limit: aof show AOF-xxxxx
+    Late: 1                                             aof list --late
+      AOF-xxxxx    Add login  check  now late
 
-    Escalated
-      AOF-xxxxx  Add login
-        at check for 2h, escalated to lead: aof why AOF-xxxxx
+    Escalated: 1                                        aof list is:escalated
+      AOF-xxxxx    Add login  check to lead  2h
 
-    Needs attention
+    Problems: 1
       ! no watcher is running
         start one with `aof watch`; without it, commands work but dropped files and edits wait
     ");

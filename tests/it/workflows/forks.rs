@@ -446,12 +446,12 @@ fn a_blocked_branch_and_one_without_agents_hold_only_themselves() {
     assert_snapshot!(env.aof(&["status"]), @r#"
     exit 0
     --- stdout
-    on branch main
-    1 active task: 1 blocked
+    on main
+    1 open: 1 blocked
 
     what waits for you is unknown: no agent of org.yaml has git's `user.email`
 
-    Needs attention
+    Problems: 2
       ! AOF-xxxxx is blocked: security: No access to staging; docs: No agents available for role: writer
         see `aof why AOF-xxxxx`; then `aof unblock AOF-xxxxx --reason "..."`
       ! no watcher is running

@@ -301,12 +301,12 @@ fn rules_that_nobody_can_staff_stay_in_force_and_status_tells() {
     assert_snapshot!(env.aof(&["status"]), @"
     exit 0
     --- stdout
-    on branch main
-    1 active task: 1 ready
+    on main
+    1 open: 1 ready
 
     what waits for you is unknown: no agent of org.yaml has git's `user.email`
 
-    Needs attention
+    Problems: 2
       ! nobody can complete gate `c`: gates `a`, `b`, `c` need 3 different agents, and there are only `x`, `y` of role `dev`
         add another agent to one of the roles in org.yaml, or remove `separateFrom`
       ! no watcher is running
