@@ -1,6 +1,7 @@
 //! The command line as a whole: its commands, their list in `--help`, its parsing, and usage errors.
 
 mod completion;
+mod help;
 #[cfg(test)]
 mod operation_names;
 
@@ -38,19 +39,10 @@ const STYLES: Styles = Styles::styled()
     .literal(AnsiColor::Cyan.on_default())
     .placeholder(AnsiColor::Cyan.on_default());
 
-/// Task files are the database, gates are the state machine, git is the log
+/// Tasks in git: gates say who is next, every step is a commit
 #[derive(Debug, Parser)]
 #[command(name = "aof", version, max_term_width = 100, styles = STYLES)]
-#[command(after_help = "\
-Examples:
-  aof init                        begin a project here
-  aof new \"Add login\"             create a task
-  aof next                        claim your next task, and read what to do
-  aof complete AOF-7qk --outcome complete --summary \"Login works\"
-  aof approve AOF-7qk             pass it on, as its reviewer
-  git log tasks/                  see who did what, and when
-
-`aof COMMAND --help` says more about a command.")]
+#[command(after_help = "`aof COMMAND --help` says more about a command.")]
 struct Cli {
     #[command(flatten)]
     global: Global,
@@ -138,6 +130,11 @@ pub fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let words: Vec<_> = std::env::args_os().collect();
+    if words.iter().skip(1).map(|word| word.to_str()).eq([Some("help"), Some("all")]) {
+        let list = grouped(Cli::command()).render_help().ansi().to_string();
+        Output::new(false, ColorChoice::Auto).print(&list);
+        return ExitCode::SUCCESS;
+    }
     // Only a help page needs the list of commands, so the command line is built without it first.
     let parsed = Cli::command()
         .try_get_matches_from(&words)
@@ -294,7 +291,11 @@ fn print_usage_error(error: &clap::Error) -> ExitCode {
 
 /// Returns the description of the whole command line.
 pub(crate) fn command() -> clap::Command {
-    grouped(Cli::command())
+    let whole = grouped(Cli::command());
+    match help::first_page() {
+        Some(page) => whole.override_help(page),
+        None => whole,
+    }
 }
 
 /// The width at which clap wraps, too.

@@ -152,3 +152,61 @@ fn validate_reports_on_the_workflow_that_is_named() {
     let _ = env.aof(&["workflow", "validate", "workflows/good.yaml"]).success();
     let _ = env.aof(&["workflow", "validate"]).code(6);
 }
+
+#[test]
+fn the_first_page_of_help_is_one_screen_and_names_only_commands_that_exist() {
+    let env = TestEnvironment::without_repository();
+    let page = env.aof(&["--help"]).success().stdout;
+    assert!(page.lines().all(|line| line.chars().count() <= 80), "{page}");
+    assert!(page.lines().count() <= 48, "{page}");
+    let all = env.aof(&["help", "all"]).success().stdout;
+    let sections =
+        page.split("See what is going on").nth(1).unwrap().split("ID is any").next().unwrap();
+    for line in sections.lines().filter(|line| line.starts_with("  ")) {
+        let name = line.split_whitespace().next().unwrap();
+        assert!(env.aof(&[name, "--help"]).code == Some(0), "`{name}` is no command");
+    }
+    assert!(all.contains("merge-driver") && !page.contains("merge-driver"), "{all}");
+    insta::assert_snapshot!(page, @r#"
+    Tasks in git: gates say who is next, every step is a commit.
+
+    Usage: aof [COMMAND]     alone, in a project: what needs you now
+
+    See what is going on
+      status       what waits for you, what is late, problems
+      list         tasks; --mine, --late, --tag  search WORDS
+      show ID      one task, with its open points and relations
+      history ID   what happened to it       why ID     who can move it
+      board        the board here            serve      in the browser
+
+    Work
+      new TITLE    a task; -p high, -t tag, --due fri
+      edit ID...   change fields, or the text in your editor
+      next         take the next task        claim ID   a certain one
+      done ID      its work is done          block ID   it waits, say why
+      comment ID   add a comment             assign ID NAME  plan it
+      release ID   give it back              undo ID    take a step back
+
+    Decide
+      decide       everything that waits for you, one by one
+      approve ID   pass it on
+      reject ID    -m TEXT: send it back, with what to fix
+
+    Set up
+      init         begin a project; --agents connects coding agents
+      workflow     see, check, draw and change the gates
+      org          who is in which role
+      run          start agents' programs    watch      keep things moving
+      sync         with the remote           doctor     find and fix faults
+      verify       prove that every step kept the rules
+
+    ID is any unique beginning: `9x` for AOF-xxxxx.
+
+    Options
+      -C DIR       work in DIR               --json     output for programs
+      -v           exact times, more         --color W  auto, always, never
+      -h           help of a command         -V         version
+
+    All commands: aof help all     Begin: aof init && aof new "Title"
+    "#);
+}

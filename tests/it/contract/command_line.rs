@@ -136,7 +136,10 @@ fn commands_take_these_words() {
     let mut everywhere = Vec::new();
     let mut abouts = HashMap::new();
     while let Some(command) = waiting.pop_front() {
-        let words = command.split_whitespace().chain(["--help"]).collect::<Vec<_>>();
+        let words = match &command[..] {
+            "" => vec!["help", "all"],
+            command => command.split_whitespace().chain(["--help"]).collect(),
+        };
         let text = env.aof(&words).success().stdout;
         if let Some(short) = command.strip_prefix("task ")
             && abouts.values().any(|known| known == short)
