@@ -53,7 +53,16 @@ fn plan_change(given: &Arguments, today: Date) -> Result<PlanChange, ArgumentFau
         metadata: given.object("metadata"),
         depends_on: given.ids("dependsOn")?,
         parent: given.id("parent")?,
-        removal: PlanRemoval::default(),
+        removal: PlanRemoval {
+            keys: given
+                .texts("unset")
+                .iter()
+                .flatten()
+                .filter_map(|key| key.parse().ok())
+                .collect(),
+            tags: given.texts("untag").unwrap_or_default(),
+            ..PlanRemoval::default()
+        },
     })
 }
 

@@ -114,12 +114,14 @@ pub(crate) const EDIT: Operation = Operation {
         InputField::optional("body", Text, "At length, as Markdown"),
         InputField::optional("bodyWas", Text, "The text that the new one was made from").at(PAGE),
         DESCRIPTION.at(COMMAND),
-        PRIORITY.at(COMMAND),
-        DUE.at(COMMAND),
-        MILESTONE.at(COMMAND),
+        PRIORITY.at(COMMAND.and(PAGE)),
+        DUE.at(COMMAND.and(PAGE)),
+        MILESTONE.at(COMMAND.and(PAGE)),
         ASSIGNEE.at(COMMAND.and(PAGE)),
         LINKS.at(COMMAND),
-        TAGS.at(COMMAND),
+        TAGS.at(COMMAND.and(PAGE)),
+        InputField::optional("unset", Texts, "Fields to leave empty").at(PAGE),
+        InputField::optional("untag", Texts, "Labels to remove").at(PAGE),
         METADATA.at(COMMAND),
         DEPENDS_ON.at(COMMAND),
         PARENT.at(COMMAND),
@@ -192,7 +194,7 @@ pub(crate) const COMPLETE: Operation = Operation {
 
 pub(crate) const CLAIM: Operation = Operation {
     needs_agent: true,
-    ..step("claim", "Take a task", "Claim", &[TICKET], ALL_BUT_TOOLS, steps::claim)
+    ..step("claim", "Take a task", "Take", &[TICKET], ALL_BUT_TOOLS, steps::claim)
 };
 
 pub(crate) const RELEASE: Operation = Operation {
@@ -200,7 +202,7 @@ pub(crate) const RELEASE: Operation = Operation {
     ..step(
         "release",
         "Give a task back",
-        "Release",
+        "Give back",
         &[TICKET, TASK],
         COMMAND.and(TOOL).and(API).and(PAGE),
         steps::release,
@@ -268,7 +270,7 @@ pub(crate) const REOPEN: Operation = step(
 pub(crate) const OVERRIDE: Operation = step(
     "override",
     "Move a task",
-    "Move against the workflow",
+    "Move by hand",
     &[TICKET, GATE, REASON.label("Why")],
     COMMAND_AND_WEB,
     steps::override_to,
@@ -278,8 +280,8 @@ pub(crate) const UNDO: Operation = step(
     "undo",
     "Take your last step of a task back",
     "Undo",
-    &[REASON.needed_at(Doors::NONE)],
-    COMMAND,
+    &[TICKET, REASON.needed_at(Doors::NONE).at(COMMAND)],
+    COMMAND.and(PAGE),
     steps::undo,
 );
 

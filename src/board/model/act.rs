@@ -22,6 +22,8 @@ pub(crate) struct BoardAct {
 pub(crate) struct ActDone {
     /// The task that changed. `None` if the act was about the project.
     pub task: Option<TaskId>,
+    /// The visit that is open now.
+    pub ticket: Option<Ticket>,
     /// The result in a sentence.
     pub sentence: String,
 }
@@ -41,7 +43,8 @@ pub(crate) fn perform(
     let (by, given, dry_run) = (Some(you), &act.given, DryRun::No);
     let call = Call { workspace, in_force, by, given, signing, dry_run };
     let done = act.operation.run(&call, act.ticket.as_ref())?;
-    let task = done.changed.first().map(|changed| changed.after.task.id.clone());
+    let ticket = done.changed.first().map(|changed| changed.after.task.ticket());
+    let task = ticket.as_ref().map(|ticket| ticket.task.clone());
     let subject = task.as_ref().map(|task| format!("{task}: ")).unwrap_or_default();
-    Ok(ActDone { sentence: format!("{subject}{}", done.sentence), task })
+    Ok(ActDone { sentence: format!("{subject}{}", done.sentence), task, ticket })
 }

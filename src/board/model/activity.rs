@@ -33,6 +33,11 @@ pub(crate) fn latest(listing: &Listing, most: usize) -> Vec<ActivityEntry> {
 }
 
 impl ActivityEntry {
+    /// Returns true if a person acted.
+    pub(crate) fn is_person(&self) -> bool {
+        self.agent.as_deref().is_some_and(|agent| agent.starts_with("human-"))
+    }
+
     fn of(task: &TaskSummary, visit: &EndedVisit) -> Option<Self> {
         Some(Self {
             at: Timestamp::from_second(end(visit)).ok()?,

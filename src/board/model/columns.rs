@@ -2,9 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
+use jiff::tz::TimeZone;
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
+use super::decisions::DecisionCard;
 use crate::domain::{
     AgentId, BranchStatus, ChecklistCount, Due, Gate, GateId, OpenBranch, Priority, RoleId, Status,
     TaskId, Ticket, Timestamp, Workflow, WorkflowName,
@@ -15,6 +17,7 @@ use crate::tasks::headers::filter::{FilterKey, FilterState, Filterable};
 use crate::tasks::headers::listing::{Listing, Unreadable};
 use crate::tasks::headers::summary::{ChildProgress, TaskSummary};
 use crate::tasks::headers::waiting::WaitingDecision;
+use crate::tasks::view::phrases::{self, ShortIds, Turn};
 
 /// A project as boards show it, at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -34,6 +37,26 @@ pub(crate) struct BoardView {
     pub unreadable: Vec<UnreadableFile>,
     /// The programs that pause at their usage limits, one sentence for each.
     pub paused: Vec<String>,
+    /// The decisions that wait for the reader, with their words.
+    #[serde(skip)]
+    pub decisions: Vec<DecisionCard>,
+    /// The people whose names are not clear without `human-`.
+    #[serde(skip)]
+    pub full_names: Vec<AgentId>,
+    /// The project's time zone.
+    #[serde(skip)]
+    pub zone: Option<TimeZone>,
+}
+
+/// The phrases of a card, for people.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct CardWords {
+    pub turn: Turn,
+    /// The due date, as in `today`; empty if there is none.
+    pub due: String,
+    /// The shortest beginning by which the task is named, without the prefix of the project.
+    pub beginning: String,
+    pub parent: Option<TaskId>,
 }
 
 /// The columns of one workflow.
@@ -136,6 +159,8 @@ pub(crate) struct Card {
     pub mine: bool,
     /// True if the reader may decide about the task now.
     pub waits_for_you: bool,
+    #[serde(skip)]
+    pub words: CardWords,
     /// The state of the task's file: a change to the file may show elsewhere than on the card.
     #[serde(skip)]
     pub file: FileStat,
@@ -197,8 +222,11 @@ impl BoardView {
             rules.project.workflows.iter().map(|flow| lane(rules, flow)).collect();
         let mut order: Vec<&TaskSummary> = listing.tasks.iter().map(|(task, _)| &**task).collect();
         order.sort_by_key(|task| (task.urgency(*now), &task.id));
+        let ids = ShortIds::new(listing.tasks.iter().map(|(task, _)| &task.id));
         for task in order {
-            let card = card(source, task, &children, waits.contains(&task.id));
+            let is_awaited = waits.contains(&task.id);
+            let words = words(source, task, is_awaited, &ids);
+            let card = card(source, task, &children, (is_awaited, words));
             let lane = lane_for(&mut lanes, &task.routing.workflow);
             column_for(lane, &place_of(rules, task)).cards.push(card);
         }
@@ -220,6 +248,9 @@ impl BoardView {
             waiting_for_you: waiting.iter().map(|wait| wait.ticket.clone()).collect(),
             unreadable: listing.unreadable.iter().map(UnreadableFile::of).collect(),
             paused: Vec::new(),
+            decisions: waiting.iter().map(|wait| DecisionCard::of(rules, listing, wait)).collect(),
+            full_names: full_names(rules),
+            zone: Some(rules.project.timezone.clone()),
         }
     }
 
@@ -328,11 +359,34 @@ fn children_of(listing: &Listing) -> HashMap<&TaskId, ChildProgress> {
     children
 }
 
+fn words(
+    source: &BoardSource<'_>,
+    task: &TaskSummary,
+    is_awaited: bool,
+    ids: &ShortIds,
+) -> CardWords {
+    let BoardSource { rules, you, now, .. } = source;
+    let due = task.plan.due.map(|due| phrases::due(due, *now, &rules.project.timezone));
+    CardWords {
+        turn: phrases::turn(task, rules, *you, is_awaited, ids),
+        due: due.unwrap_or_default(),
+        beginning: ids.short(&task.id).to_owned(),
+        parent: task.parent.clone(),
+    }
+}
+
+/// Returns the people whose names mean somebody else without `human-`.
+fn full_names(rules: &Rules) -> Vec<AgentId> {
+    let known = rules.org.all_agents().into_iter();
+    let people = known.filter(|agent| agent.is_human());
+    people.filter(|agent| phrases::name(rules, agent) == agent.as_str()).cloned().collect()
+}
+
 fn card(
     source: &BoardSource<'_>,
     task: &TaskSummary,
     children: &HashMap<&TaskId, ChildProgress>,
-    waits_for_you: bool,
+    (waits_for_you, words): (bool, CardWords),
 ) -> Card {
     let open = task.task.gate.as_ref();
     let branches = &task.open_branches;
@@ -365,6 +419,7 @@ fn card(
         tags: task.tags.clone(),
         mine: source.you.is_some_and(|you| task.is_mine(source.rules, you)),
         waits_for_you,
+        words,
         file: task.file,
     }
 }

@@ -32,6 +32,25 @@ pub(crate) fn edge_label(workflow: &Workflow, edge: &Edge) -> String {
     }
 }
 
+/// Returns a label in the words of people: nothing for the usual outcome, `sent back`, `yes` and `no` for the others.
+pub(crate) fn edge_words(label: &str) -> String {
+    let (outcome, rest) =
+        label.split_once(" (").map_or((label, ""), |(outcome, rest)| (outcome, rest));
+    let word = match outcome {
+        "complete" => "",
+        "needs_review" => "sent back",
+        "true" => "yes",
+        "false" => "no",
+        other => return other.replace('_', " "),
+    };
+    if rest.is_empty() { word.to_owned() } else { format!("{word} ({rest}") }
+}
+
+/// Returns the name of a place that a route leads to.
+pub(crate) fn place_words(place: &Destination) -> &str {
+    if *place == Destination::End { "done" } else { place.noun() }
+}
+
 /// Returns the condition and the limit of a repeated workflow, in words.
 pub(crate) fn rounds(Repeat { until, max, on_exhausted }: &Repeat) -> String {
     let then = exhausted(on_exhausted);

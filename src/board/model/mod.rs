@@ -3,6 +3,7 @@
 pub(crate) mod act;
 pub(crate) mod activity;
 pub(crate) mod columns;
+pub(crate) mod decisions;
 pub(crate) mod drawing;
 pub(crate) mod feed;
 pub(crate) mod figures;

@@ -5,15 +5,18 @@ use serde_json::Value;
 
 use crate::dispatch::workplaces::{Opening, openings};
 use crate::domain::{
-    AgentId, GateId, Map, Outcome, RoleId, Status, Task, TaskId, Ticket, Timestamp, Visit,
-    WorkflowName, approving, rejecting,
+    AgentId, Due, GateId, Map, Outcome, Priority, ReviewContext, RoleId, Status, Task, TaskId,
+    Ticket, Timestamp, Visit, WorkflowName, approving, rejecting,
 };
 use crate::files::json;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::rules::outputs::{Field, FieldInput};
+use crate::rules::routing::reviews::standing_reviews;
 use crate::tasks::view::brief::{brief_markdown, task_brief};
+use crate::tasks::view::comments::{TaskComment, split_comments};
+use crate::tasks::view::phrases::{act, leads_to};
 use crate::tasks::view::task_view::show;
 use crate::tasks::view::why::{OutcomeEffect, OutcomePreview, why};
 use crate::tasks::view::work_diff::{TaskCommit, WorkDiff, task_commits, work_diff};
@@ -48,6 +51,64 @@ pub(crate) struct TaskDetails {
     pub openings: Vec<OpeningPage>,
     /// The visits that have ended, the oldest first.
     pub timeline: Vec<TimelineEntry>,
+    #[serde(skip)]
+    pub sheet: TaskSheet,
+}
+
+/// The fields of a task that pages show and programs read elsewhere.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct TaskSheet {
+    /// The body without its comments.
+    pub text: String,
+    pub comments: Vec<TaskComment>,
+    /// The open points of reviews.
+    pub points: Vec<OpenPoint>,
+    pub created: Timestamp,
+    pub created_by: Option<AgentId>,
+    /// The time when it came to its gate.
+    pub entered: Option<Timestamp>,
+    pub priority: Option<Priority>,
+    pub due: Option<Due>,
+    pub milestone: Option<String>,
+    /// Those for whom it is planned, as the file names them.
+    pub assignee: Vec<String>,
+    pub tags: Vec<String>,
+    pub parent: Option<TaskId>,
+    pub depends_on: Vec<TaskId>,
+}
+
+/// A point that a review wants settled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OpenPoint {
+    pub text: String,
+    pub by: Option<AgentId>,
+    pub at: Timestamp,
+}
+
+impl TaskSheet {
+    fn of(task: &Task, body: &str) -> Self {
+        let (text, comments) = split_comments(body);
+        let points = |(review, _): (ReviewContext, bool)| {
+            let ReviewContext { from_agent: by, timestamp: at, blockers, notes, .. } = review;
+            let all = blockers.into_iter().chain(notes);
+            all.map(move |text| OpenPoint { text, by: by.clone(), at }).collect::<Vec<_>>()
+        };
+        Self {
+            text,
+            comments,
+            points: standing_reviews(task).into_iter().flat_map(points).collect(),
+            created: task.created,
+            created_by: task.created_by.clone(),
+            entered: task.gate.as_ref().map(|open| open.entered),
+            priority: Some(task.priority()),
+            due: task.plan.due,
+            milestone: task.plan.milestone.clone(),
+            assignee: task.plan.assignee.clone(),
+            tags: task.tags.clone(),
+            parent: task.parent.clone(),
+            depends_on: task.depends_on.clone(),
+        }
+    }
 }
 
 /// A gate or a branch where someone may complete the visit now.
@@ -75,6 +136,11 @@ pub(crate) struct OutcomeChoice {
     pub meaning: String,
     /// The place that the outcome leads to; `None` if the task stays.
     pub to: Option<String>,
+    /// The outcome as an act, as in `Approve`, and the places that it leads to, for people.
+    #[serde(skip)]
+    pub label: String,
+    #[serde(skip)]
+    pub leads: String,
     /// True if the outcome needs blockers.
     pub needs_blockers: bool,
     /// True if the outcome sends the work back: then the blockers name what to fix.
@@ -143,6 +209,7 @@ pub(crate) fn task_page(workspace: &Workspace, id: &TaskId) -> Result<TaskDetail
         reasons: explanation.reasons,
         openings: opening_pages(workspace, rules, task, &explanation.outcomes)?,
         timeline: task.history.iter().map(TimelineEntry::of).collect(),
+        sheet: TaskSheet::of(task, view.file.body()),
     })
 }
 
@@ -179,16 +246,21 @@ fn opening_pages(
             let outcome = &preview.outcome;
             let form = context.outputs.iter().find(|form| form.outcome == *outcome);
             let meaning = context.outcomes.iter().find(|(one, _)| one == outcome);
+            let (approves, rejects) = (approved == Some(outcome), rejected == Some(outcome));
+            let to = match &preview.effect {
+                OutcomeEffect::Moves { passage, .. } => Some(&passage.to),
+                OutcomeEffect::Stays | OutcomeEffect::Votes(_) => None,
+            };
+            let leads = to.zip(rules.workflow_of(task)).map(|(to, flow)| leads_to(flow, to));
             OutcomeChoice {
+                label: act(outcome.as_str(), approves, rejects),
+                leads: leads.unwrap_or_default(),
                 outcome: outcome.to_string(),
                 meaning: meaning.map(|(_, text)| text.clone()).unwrap_or_default(),
-                to: match &preview.effect {
-                    OutcomeEffect::Moves { passage, .. } => Some(passage.to.noun().to_owned()),
-                    OutcomeEffect::Stays | OutcomeEffect::Votes(_) => None,
-                },
+                to: to.map(|to| to.noun().to_owned()),
                 needs_blockers: outcome.needs_blockers(),
-                rejects: rejected == Some(outcome),
-                approves: approved == Some(outcome),
+                rejects,
+                approves,
                 outputs: form
                     .into_iter()
                     .flat_map(|form| &form.fields)

@@ -17,10 +17,12 @@ use super::state::{TuiEffect, TuiEvent, TuiState};
 use super::theme::Theme;
 use super::worker::{Denial, LoadedPage, WorkAnswer, WorkRequest};
 use crate::board::model::act::BoardAct;
-use crate::board::model::columns::{BoardColumn, BoardLane, BoardView, Card, DoneCount, Place};
+use crate::board::model::columns::{
+    BoardColumn, BoardLane, BoardView, Card, CardWords, DoneCount, Place,
+};
 use crate::board::model::feed::BoardNews;
 use crate::board::model::page::{
-    OpeningPage, OutcomeChoice, OutputField, TaskDetails, TimelineEntry,
+    OpeningPage, OutcomeChoice, OutputField, TaskDetails, TaskSheet, TimelineEntry,
 };
 use crate::domain::{Map, Outcome, Priority, Status, Timestamp};
 use crate::rules::outputs::FieldInput;
@@ -60,6 +62,7 @@ fn card(id: &str, title: &str) -> Card {
         tags: Vec::new(),
         mine: false,
         waits_for_you: false,
+        words: CardWords::default(),
         file: FileStat::default(),
     }
 }
@@ -109,6 +112,9 @@ fn board() -> BoardView {
         waiting_for_you: vec!["AOF-ddd@1".parse().unwrap()],
         unreadable: Vec::new(),
         paused: Vec::new(),
+        decisions: Vec::new(),
+        full_names: Vec::new(),
+        zone: None,
     }
 }
 
@@ -118,6 +124,8 @@ fn page(id: &str) -> LoadedPage {
         outcome: outcome.to_owned(),
         meaning: format!("you say {outcome}"),
         to: to.map(str::to_owned),
+        label: String::new(),
+        leads: String::new(),
         needs_blockers: matches!(outcome, "needs_review" | "blocked"),
         rejects: outcome == "needs_review",
         approves: outcome == "complete",
@@ -172,6 +180,7 @@ fn page(id: &str) -> LoadedPage {
         reasons: vec!["it came to review by complete".to_owned()],
         openings: vec![opening],
         timeline: vec![entry],
+        sheet: TaskSheet::default(),
     };
     LoadedPage { page, completion: "01J00000000000000000000000".parse().unwrap() }
 }

@@ -5,22 +5,27 @@ use std::sync::Arc;
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use jiff::tz::TimeZone;
 use maud::Markup;
 use serde_json::json;
 
 use super::access::LinkKind;
-use super::pages::board_page::{self, BoardQuery};
-use super::pages::forms::Posted;
-use super::pages::layout::{LISTED, NavPage, PageFrame, PageLinks, PageNotice};
-use super::pages::markdown::markdown;
-use super::pages::{figures_page, project_pages, task_page, workflow_svg};
 use super::request::{Asked, PageAnswer, WebFault, is_here, no_notice, page_answer, see_and_say};
 use crate::board::model::act::{ActDone, BoardAct, perform};
 use crate::board::model::activity::latest;
 use crate::board::model::columns::BoardView;
 use crate::board::model::figures::project_figures;
 use crate::board::model::page::{TaskDetails, task_diff, task_log, task_page as read_task};
-use crate::domain::{AgentId, CompletionId, GateId, PublicKey, TaskId, WorkflowName};
+use crate::board::pages::board_page::waiting::{Looked, waiting};
+use crate::board::pages::board_page::{self, BoardQuery, list};
+use crate::board::pages::forms::Posted;
+use crate::board::pages::layout::{LISTED, NavPage, PageContent, PageFrame, PageLinks, PageNotice};
+use crate::board::pages::markdown::markdown;
+use crate::board::pages::task_page::{diff as work_page, edit as text_page};
+use crate::board::pages::{figures_page, project_pages, task_page, workflow_svg};
+use crate::domain::{
+    AgentId, CompletionId, GateId, PublicKey, TaskId, Ticket, Workflow, WorkflowName, counted,
+};
 use crate::git::PromptPlace;
 use crate::health::context::{CheckContext, View};
 use crate::health::overview::{overview, status_lists};
@@ -67,9 +72,10 @@ impl Asked {
     fn frame(&self, page: Option<NavPage>) -> Result<(Arc<BoardView>, PageFrame), WebFault> {
         let reader = self.reader()?;
         let state = reader.state();
-        let trouble = state.trouble.map(|text| PageNotice { text, fix: None, is_refusal: true });
+        let notice = |text, is_refusal| PageNotice { text, fix: None, is_refusal, undo: None };
+        let trouble = state.trouble.map(|text| notice(text, true));
         let text = self.notice.clone();
-        let text = text.map(|text| PageNotice { text, fix: None, is_refusal: false });
+        let text = text.map(|(text, undo)| PageNotice { undo, ..notice(text, false) });
         let board = state.board.ok_or_else(|| WebFault {
             status: StatusCode::SERVICE_UNAVAILABLE,
             problem: trouble
@@ -78,25 +84,37 @@ impl Asked {
             fix: Some("fix that, and load the page again".to_owned()),
         })?;
         let project = self.project();
+        let you = self.acting_here()?;
+        // Rules that cannot be read now take nothing away from what the board shows.
+        let in_force = you.is_ok().then(|| self.workspace().ok()?.rules().ok()).flatten();
+        let has_passkey = |you: &AgentId| {
+            let keys = in_force.iter().flat_map(|rules| rules.rules.org.signing_keys(you));
+            keys.into_iter().any(|key| key.passkey_of(&self.host()).is_some())
+        };
+        let signs = you.as_ref().is_ok_and(has_passkey);
         let frame = PageFrame {
             links: PageLinks::at_server(&project.slug),
             slug: project.slug.clone(),
             project: board.project.clone().unwrap_or_else(|| project.slug.clone()),
             projects: self.site.projects.iter().map(|project| project.slug.clone()).collect(),
             page,
-            you: Some(self.acting_here()?),
+            here: self.here.clone(),
+            you: Some(you),
             form_token: self.visitor.form_token.clone(),
             version: state.version,
             at: (self.site.clock)(),
+            zone: board.zone.clone().unwrap_or(TimeZone::UTC),
+            full_names: board.full_names.clone(),
             waiting: board.waiting_for_you.len(),
+            unreadable: board.unreadable.len(),
             has_logins: self.site.users.as_ref().is_some_and(|users| users.header.is_none()),
-            signs: false,
+            signs,
             notice: trouble.or(text),
         };
         Ok((board, frame))
     }
 
-    fn answer(&self, frame: &PageFrame, title: &str, content: &Markup) -> Response {
+    fn answer(&self, frame: &PageFrame, title: &str, content: &PageContent) -> Response {
         let response = page_answer(&frame.page(title, content));
         if self.notice.is_some() { no_notice(response) } else { response }
     }
@@ -105,8 +123,15 @@ impl Asked {
 /// Answers with a page of the whole project.
 pub(super) fn page(asked: &Asked, page: NavPage) -> PageAnswer {
     let (board, frame) = asked.frame(Some(page))?;
-    let text = asked.query.get("q").map(|text| text.trim().to_owned()).unwrap_or_default();
-    let query = BoardQuery { text, whole: asked.query.get("whole").cloned() };
+    let given = |name: &str| asked.query.get(name).cloned();
+    let query = BoardQuery {
+        text: given("q").unwrap_or_default().trim().to_owned(),
+        whole: given("whole"),
+        workflow: given("workflow"),
+        sort: given("sort"),
+        group: given("group"),
+        open: given("open"),
+    };
     let content = project_page(&asked.workspace()?, &frame, &board, &query, page)?;
     Ok(asked.answer(&frame, page.title(), &content))
 }
@@ -118,10 +143,19 @@ pub(super) fn project_page(
     board: &BoardView,
     query: &BoardQuery,
     page: NavPage,
-) -> Result<Markup, ProjectError> {
+) -> Result<PageContent, ProjectError> {
     Ok(match page {
         NavPage::Board => board_page::board(frame, board, query),
-        NavPage::Waiting => board_page::waiting(frame, board),
+        NavPage::List => list::list(frame, board, query),
+        NavPage::Waiting => {
+            let id = query.open.as_ref().and_then(|id| id.parse::<TaskId>().ok());
+            let is_there = |id: &TaskId| board.decisions.iter().any(|one| one.ticket.task == *id);
+            let look = |id: TaskId| {
+                let page = read_task(workspace, &id).ok()?;
+                Some(Looked { diff: task_diff(workspace, &id), page })
+            };
+            waiting(frame, board, query, id.filter(is_there).and_then(look).as_ref())
+        }
         NavPage::Status => {
             let watched = is_watched(&workspace.paths);
             let context = CheckContext::read(workspace, View::Status, watched)?;
@@ -130,26 +164,42 @@ pub(super) fn project_page(
         }
         NavPage::Verify => {
             let range = Range { from: RangeStart::Beginning, until: "HEAD".to_owned() };
-            project_pages::verification(&verify(workspace, &range, None)?)
+            project_pages::verification(frame, &verify(workspace, &range, None)?)
         }
         NavPage::Statistics => {
-            figures_page(&project_figures(workspace)?, &|id| frame.links.task(id))
+            let page = figures_page(&project_figures(workspace)?, &|id| frame.links.task(id));
+            PageContent::titled(NavPage::Statistics.title(), page)
         }
         NavPage::Activity => {
             let listing = read_all(workspace, &workspace.rules()?, ListScope::Recent);
             project_pages::activity(frame, &latest(&listing, LISTED))
         }
+        NavPage::Workflow => {
+            let in_force = workspace.rules()?;
+            let name = &in_force.rules.project.default_workflow;
+            workflow_page(frame, board, &in_force.rules, find_workflow(&in_force.rules, name)?)
+        }
     })
 }
 
+/// Returns the page of one workflow.
+pub(super) fn workflow_page(
+    frame: &PageFrame,
+    board: &BoardView,
+    rules: &Rules,
+    workflow: &Workflow,
+) -> PageContent {
+    let counts = |gate: &GateId| tasks_at(board, &workflow.name, gate);
+    let graph = workflow_svg(rules, workflow, &counts, None);
+    project_pages::workflow(frame, board, (rules, workflow), &graph)
+}
+
 pub(super) fn workflow(asked: &Asked) -> PageAnswer {
-    let (board, frame) = asked.frame(None)?;
+    let (board, frame) = asked.frame(Some(NavPage::Workflow))?;
     let (workspace, name) = (asked.workspace()?, asked.named("workflow")?);
     let in_force = workspace.rules()?;
     let workflow = find_workflow(&in_force.rules, &name)?;
-    let counts = |gate: &GateId| tasks_at(&board, &name, gate);
-    let graph = workflow_svg(&in_force.rules, workflow, &counts, None);
-    let content = project_pages::workflow(workflow, &graph, &counts);
+    let content = workflow_page(&frame, &board, &in_force.rules, workflow);
     Ok(asked.answer(&frame, name.as_str(), &content))
 }
 
@@ -176,12 +226,7 @@ fn show_task(
     let rules = &in_force.rules;
     let graph = graph_of(rules, page, &board);
     let id = fresh_id(asked)?;
-    let has_passkey = |you: &AgentId| {
-        rules.org.signing_keys(you).iter().any(|key| key.passkey_of(&asked.host()).is_some())
-    };
-    frame.signs = frame.you.iter().flatten().any(has_passkey);
-    let card = board.card(&page.id);
-    let content = task_page::task(&frame, page, card, Some(&id), kept, &graph);
+    let content = task_page::task(&frame, page, &board, Some(&id), kept, &graph);
     Ok(asked.answer(&frame, &page.title, &content))
 }
 
@@ -226,7 +271,7 @@ pub(super) fn passkey(asked: &Asked) -> PageAnswer {
     let keys = frame.you.iter().flatten().flat_map(|you| org.signing_keys(you));
     let host = asked.host();
     let known = keys.filter(|key| key.passkey_of(&host).is_some()).map(PublicKey::fingerprint);
-    let content = task_page::passkey(&frame, &host, &known.collect::<Vec<_>>());
+    let content = text_page::passkey(&frame, &host, &known.collect::<Vec<_>>());
     Ok(asked.answer(&frame, "Passkey", &content))
 }
 
@@ -238,7 +283,7 @@ fn show_edit(asked: &Asked, kept: Option<&Posted>, refusal: Option<PageNotice>) 
     let page = read_task(&asked.workspace()?, &asked.named("task")?)?;
     let (_, mut frame) = asked.frame(None)?;
     frame.notice = refusal.or(frame.notice);
-    let content = task_page::edit(&frame, &page, kept);
+    let content = text_page::edit(&frame, &page, kept);
     Ok(asked.answer(&frame, &format!("Edit {}", page.id), &content))
 }
 
@@ -251,7 +296,7 @@ fn show_new(asked: &Asked, kept: Option<&Posted>, refusal: Option<PageNotice>) -
     frame.notice = refusal.or(frame.notice);
     let in_force = asked.workspace()?.rules()?;
     let workflows = in_force.rules.project.workflows.iter().map(|flow| flow.name.to_string());
-    let content = task_page::new(&frame, &workflows.collect::<Vec<_>>(), kept);
+    let content = text_page::new(&frame, &workflows.collect::<Vec<_>>(), kept);
     Ok(asked.answer(&frame, "New task", &content))
 }
 
@@ -260,7 +305,7 @@ pub(super) fn diff(asked: &Asked) -> PageAnswer {
     let page = read_task(&workspace, &asked.named("task")?)?;
     let diff = task_diff(&workspace, &page.id);
     let (_, frame) = asked.frame(None)?;
-    let content = task_page::diff(&frame, &page, &diff);
+    let content = work_page::diff(&frame, &page, &diff);
     Ok(asked.answer(&frame, &format!("Work on {}", page.id), &content))
 }
 
@@ -269,7 +314,7 @@ pub(super) fn log(asked: &Asked) -> PageAnswer {
     let page = read_task(&workspace, &asked.named("task")?)?;
     let commits = task_log(&workspace, &page.id);
     let (_, frame) = asked.frame(None)?;
-    let content = task_page::log(&frame, &page, &commits);
+    let content = work_page::log(&frame, &page, &commits);
     Ok(asked.answer(&frame, &format!("Commits of {}", page.id), &content))
 }
 
@@ -300,6 +345,41 @@ pub(super) fn create(asked: &Asked, posted: &Posted) -> PageAnswer {
     carry_out(asked, "", posted.act(None), |refusal| show_new(asked, Some(posted), Some(refusal)))
 }
 
+/// The operations that a click takes back, each with the one that does so.
+const UNDOING: [(&str, &str); 3] =
+    [("complete", "undo"), ("claim", "release"), ("release", "claim")];
+
+/// Does what the bar of a list asks for, for each task that is selected. What is refused is listed, the rest is done.
+pub(super) fn bulk(asked: &Asked, posted: &Posted) -> PageAnswer {
+    let (board, frame) = asked.frame(None)?;
+    let tickets = posted.all("tickets").filter_map(|text| text.parse::<Ticket>().ok());
+    let tickets: Vec<Ticket> = tickets.collect();
+    if posted.text("act") == "approve" && posted.text("sure").is_empty() {
+        let content = board_page::waiting::approve_all(&frame, &board, &tickets);
+        return Ok(asked.answer(&frame, "Approve", &content));
+    }
+    let workspace = asked.workspace()?;
+    let (mut done, mut refused) = (0, Vec::new());
+    for ticket in &tickets {
+        let page = read_task(&workspace, &ticket.task)?;
+        let act = match posted.text("act") {
+            "approve" => board_page::waiting::approval(&board, ticket),
+            _ => Ok(Posted::default()),
+        };
+        let act = act.and_then(|extra| posted.for_task(ticket, extra).act(Some(&page)));
+        match attempt(asked, act) {
+            Ok(_) => done += 1,
+            Err(refusal) => refused.push(format!("{}: {}", ticket.task, refusal.text)),
+        }
+    }
+    let mut sentence = format!("{} done", counted(done, "task"));
+    if !refused.is_empty() {
+        sentence.push_str(&format!(", {} not: {}", refused.len(), refused.join("; ")));
+    }
+    let place = Some(posted.text("back")).filter(|place| is_here(place)).unwrap_or("/");
+    Ok(see_and_say(place, &sentence, None))
+}
+
 /// Carries out an act, then leads to the task, or back to the page of the form. A refusal is shown above the form as it was sent.
 fn carry_out(
     asked: &Asked,
@@ -307,12 +387,15 @@ fn carry_out(
     act: Result<BoardAct, String>,
     show_again: impl FnOnce(PageNotice) -> PageAnswer,
 ) -> PageAnswer {
+    let name = act.as_ref().map_or("", |act| act.operation.name);
     match attempt(asked, act) {
         Ok(done) => {
+            let undo = UNDOING.iter().find(|(done, _)| *done == name);
+            let undo = undo.zip(done.ticket.as_ref()).map(|((_, undo), ticket)| (*undo, ticket));
             let links = PageLinks::at_server(&asked.project().slug);
             let page = done.task.map_or_else(|| links.board(), |task| links.task(&task));
             let place = Some(back).filter(|place| is_here(place)).unwrap_or(&page);
-            Ok(see_and_say(place, &done.sentence))
+            Ok(see_and_say(place, &done.sentence, undo))
         }
         Err(refusal) => Ok((StatusCode::CONFLICT, show_again(refusal)?).into_response()),
     }
@@ -320,7 +403,8 @@ fn carry_out(
 
 /// Attempts an act. Returns a refusal as it is shown.
 fn attempt(asked: &Asked, act: Result<BoardAct, String>) -> Result<ActDone, PageNotice> {
-    let notice = |text: String, fix: Option<String>| PageNotice { text, fix, is_refusal: true };
+    let notice =
+        |text: String, fix: Option<String>| PageNotice { text, fix, is_refusal: true, undo: None };
     let act = act.map_err(|fault| notice(fault, None))?;
     let you = asked.you().map_err(|fault| notice(fault.problem, fault.fix))?;
     // A person at the browser is not at the terminal of the server; one who logged in by name has no keys there.

@@ -15,13 +15,13 @@ use serde_json::{Value, json};
 
 use super::access::{Visitor, bearer};
 use super::events::event_stream;
-use super::pages::forms::{ensure_visit, seen_ticket};
 use super::request::{ApiFault, Asked, WebFault, blocking};
 use super::site::BoardSite;
 use crate::board::model::act::{BoardAct, perform};
 use crate::board::model::figures::project_figures;
 use crate::board::model::live::LiveBoard;
 use crate::board::model::page::task_page;
+use crate::board::pages::forms::{ensure_visit, seen_ticket};
 use crate::domain::{GateId, Map, RoleId, Status, TaskId, WorkflowName, listed};
 use crate::health::context::{CheckContext, View};
 use crate::health::overview::{overview, overview_value, status_lists};

@@ -1,13 +1,14 @@
 //! The board as plain files with relative links, for any web host: a project at a commit, with the same bytes each time.
 
-use super::answers::{graph_of, project_page, tasks_at};
+use jiff::tz::TimeZone;
+
+use super::answers::{graph_of, project_page, workflow_page};
 use super::assets::ASSETS;
-use super::pages::board_page::BoardQuery;
-use super::pages::layout::{NavPage, PageFrame, PageLinks, page_bytes};
-use super::pages::{project_pages, task_page, workflow_svg};
 use crate::board::model::columns::{BoardSource, BoardView};
 use crate::board::model::page::task_page as read_task;
-use crate::domain::GateId;
+use crate::board::pages::board_page::BoardQuery;
+use crate::board::pages::layout::{NavPage, PageFrame, PageLinks, page_bytes};
+use crate::board::pages::task_page;
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
@@ -33,11 +34,15 @@ pub(crate) fn export_site(
         project: board.project.clone().unwrap_or_else(|| "Project".to_owned()),
         projects: Vec::new(),
         page,
+        here: String::new(),
         you: None,
         form_token: String::new(),
         version: commit.to_owned(),
         at: board.at,
+        zone: board.zone.clone().unwrap_or(TimeZone::UTC),
+        full_names: board.full_names.clone(),
         waiting: 0,
+        unreadable: 0,
         has_logins: false,
         signs: false,
         notice: None,
@@ -56,9 +61,7 @@ pub(crate) fn export_site(
     let rules = &in_force.rules;
     for workflow in &rules.project.workflows {
         let name = &workflow.name;
-        let counts = |gate: &GateId| tasks_at(&board, name, gate);
-        let graph = workflow_svg(rules, workflow, &counts, None);
-        let page = frame.page(name.as_str(), &project_pages::workflow(workflow, &graph, &counts));
+        let page = frame.page(name.as_str(), &workflow_page(&frame, &board, rules, workflow));
         put(&format!("workflows/{name}.html"), &page_bytes(&page))?;
     }
     for (task, _) in &all.tasks {
@@ -66,7 +69,7 @@ pub(crate) fn export_site(
         // The site shows a commit, whatever git is doing in this clone: CI has no branch checked out.
         details.reasons.retain(|reason| !reason.starts_with(NOT_NOW));
         let graph = graph_of(rules, &details, &board);
-        let content = task_page::task(&frame, &details, board.card(&task.id), None, None, &graph);
+        let content = task_page::task(&frame, &details, &board, None, None, &graph);
         let page = frame.page(&details.title, &content);
         put(&format!("tasks/{}.html", task.id), &page_bytes(&page))?;
     }

@@ -11,7 +11,6 @@ mod endpoint;
 mod events;
 mod export;
 mod metrics_page;
-mod pages;
 mod request;
 mod routes;
 mod server;

@@ -14,8 +14,9 @@ use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use super::access::Visitor;
-use super::pages::layout::{page_bytes, query_string};
 use super::site::{BoardSite, SiteProject, SiteReader};
+use crate::board::pages::layout::{page_bytes, query_string};
+use crate::domain::Ticket;
 use crate::git::GitError;
 use crate::project::error::{ProjectError, reason_of};
 use crate::storage::StoreError;
@@ -58,7 +59,7 @@ impl IntoResponse for WebFault {
             &html! {
                 p { (self.problem) }
                 @if let Some(fix) = &self.fix { p.fix { (fix) } }
-                p { a href="/" { "To the board" } }
+                p { a.button href="/" { "To the board" } }
             },
         );
         (self.status, page_answer(&page)).into_response()
@@ -143,13 +144,13 @@ pub(super) fn login_page(to: &str, refusal: Option<&str>) -> Markup {
         "Log in",
         &html! {
             @if let Some(refusal) = refusal { p.notice.refusal role="alert" { (refusal) } }
-            form method="post" action="/login" {
+            form.fill method="post" action="/login" {
                 input type="hidden" name="to" value=(to);
                 label for="login" { "Login" }
-                input #login name="login" required autofocus autocomplete="username";
+                input #login name="login" type="text" required autofocus autocomplete="username";
                 label for="password" { "Password" }
                 input #password name="password" type="password" required autocomplete="current-password";
-                button.primary type="submit" { "Log in" }
+                button.button.primary type="submit" { "Log in" }
             }
         },
     )
@@ -167,7 +168,7 @@ fn small_page(title: &str, content: &Markup) -> Markup {
                 link rel="icon" type="image/svg+xml" href="/assets/icon.svg";
                 link rel="stylesheet" href="/assets/board.css";
             }
-            body { main.fault { h1 { (title) } (content) } }
+            body { main.alone { h1 { (title) } (content) } }
         }
     }
 }
@@ -186,8 +187,10 @@ pub(super) struct Asked {
     pub query: HashMap<String, String>,
     /// The name of the server in the URL, as passkeys know it.
     host: String,
-    /// The result of the last request, for the page after it.
-    pub notice: Option<String>,
+    /// The path and the query of the page.
+    pub here: String,
+    /// The result of the last request, for the page after it, and the operation that takes it back.
+    pub notice: Option<(String, Option<(String, Ticket)>)>,
 }
 
 impl Asked {
@@ -234,7 +237,8 @@ impl FromRequestParts<Arc<BoardSite>> for Asked {
         let host = parts.headers.get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
         let host = host.rsplit_once(':').map_or(host, |(name, _)| name).to_owned();
         let at = at.ok_or_else(unknown)?;
-        Ok(Self { site: Arc::clone(site), at, visitor, path, query, host, notice })
+        let here = parts.uri.path_and_query().map_or("", |here| here.as_str()).to_owned();
+        Ok(Self { site: Arc::clone(site), at, visitor, path, query, host, here, notice })
     }
 }
 
@@ -259,9 +263,10 @@ pub(super) fn with_cookie(mut response: Response, cookie: &str) -> Response {
 
 const SAID: &str = "aof-said";
 
-/// Sends the browser to a page that reports what was done.
-pub(super) fn see_and_say(place: &str, sentence: &str) -> Response {
-    let text = query_string(&[("", sentence)]);
+/// Sends the browser to a page that reports what was done, and with which operation it is taken back.
+pub(super) fn see_and_say(place: &str, sentence: &str, undo: Option<(&str, &Ticket)>) -> Response {
+    let undo = undo.map(|(act, ticket)| format!("{act} {ticket}")).unwrap_or_default();
+    let text = query_string(&[("", sentence), ("undo", &undo)]);
     let cookie = format!("{SAID}{text}; Path=/; HttpOnly; SameSite=Strict; Max-Age=30");
     with_cookie(see(place), &cookie)
 }
@@ -271,12 +276,18 @@ pub(super) fn no_notice(response: Response) -> Response {
     with_cookie(response, &format!("{SAID}=; Path=/; HttpOnly; SameSite=Strict; Max-Age=0"))
 }
 
-fn notice(headers: &HeaderMap) -> Option<String> {
+fn notice(headers: &HeaderMap) -> Option<(String, Option<(String, Ticket)>)> {
     let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut pairs = cookies.flat_map(|line| line.split("; "));
     let text = pairs.find_map(|pair| pair.strip_prefix(SAID)?.strip_prefix('='))?;
-    let pairs = form_urlencoded::parse(text.as_bytes()).next();
-    pairs.map(|(text, _)| text.into_owned()).filter(|text| !text.is_empty())
+    let mut pairs =
+        form_urlencoded::parse(text.as_bytes()).map(|(name, value)| (name.into_owned(), value));
+    let (text, _) = pairs.next().filter(|(text, _)| !text.is_empty())?;
+    let undo = pairs.find(|(name, _)| name == "undo").and_then(|(_, undo)| {
+        let (act, ticket) = undo.split_once(' ')?;
+        Some((act.to_owned(), ticket.parse().ok()?))
+    });
+    Some((text, undo))
 }
 
 #[cfg(test)]

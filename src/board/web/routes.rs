@@ -24,14 +24,14 @@ use super::api::{api_router, is_api};
 use super::assets::asset;
 use super::events::change_stream;
 use super::metrics_page::metrics_answer;
-use super::pages::forms::Posted;
-use super::pages::layout::{NavPage, query_string};
 use super::request::{
     ApiFault, Asked, PageAnswer, WebFault, blocking, is_here, login_page, page_answer, see,
     with_cookie,
 };
 use super::server::{ClientAddress, StopSignal};
 use super::site::{AgentPost, BoardSite, SiteProject};
+use crate::board::pages::forms::Posted;
+use crate::board::pages::layout::{NavPage, query_string};
 use crate::project::error::ProjectError;
 use crate::system::text::age;
 
@@ -57,6 +57,7 @@ pub(crate) fn router(site: Arc<BoardSite>, stop: StopSignal) -> Router {
         .route("/{project}", get(board_of))
         .route("/{project}/new", shown(answers::new).merge(sent(answers::create)))
         .route("/{project}/preview", sent(answers::preview))
+        .route("/{project}/bulk", sent(answers::bulk))
         .route("/{project}/tasks/{task}", shown(answers::task).merge(sent(answers::act)))
         .route("/{project}/tasks/{task}/edit", shown(answers::edit).merge(sent(answers::save)))
         .route("/{project}/tasks/{task}/diff", shown(answers::diff))

@@ -159,11 +159,25 @@ impl SiteUsers {
 /// Returns true if two boards differ only in the time.
 fn shows_the_same(a: Option<&BoardView>, b: Option<&BoardView>) -> bool {
     let (Some(a), Some(b)) = (a, b) else { return a.is_none() && b.is_none() };
-    let BoardView { project, at: _, you, lanes, waiting_for_you, unreadable, paused } = a;
+    let BoardView {
+        project,
+        at: _,
+        you,
+        lanes,
+        waiting_for_you,
+        unreadable,
+        paused,
+        decisions,
+        full_names,
+        zone,
+    } = a;
     *project == b.project
         && *you == b.you
         && *lanes == b.lanes
         && *waiting_for_you == b.waiting_for_you
         && *unreadable == b.unreadable
         && *paused == b.paused
+        && *decisions == b.decisions
+        && *full_names == b.full_names
+        && *zone == b.zone
 }

@@ -1,9 +1,12 @@
 //! Decisions that wait for a person or an agent: at gates that judge the work, and at gates for people only.
 
-use crate::domain::{AgentId, BranchStatus, Outcome, RoleId, Station, Status, Ticket, Timestamp};
+use crate::domain::{
+    AgentId, BranchStatus, Destination, Outcome, Outputs, RoleId, Station, Status, Ticket,
+    Timestamp,
+};
 use crate::project::active_rules::InForce;
 use crate::project::workspace::Workspace;
-use crate::rules::{Rules, Workplace, is_looping, may_complete, open_points};
+use crate::rules::{Rules, Workplace, is_looping, may_complete, open_points, preview};
 use crate::storage::{ProjectPath, task_files};
 use crate::tasks::headers::dependencies::Dependencies;
 use crate::tasks::headers::listing::Listing;
@@ -20,6 +23,10 @@ pub(crate) struct WaitingDecision {
     /// The time when the task reached the gate.
     pub since: Timestamp,
     pub outcomes: Vec<Outcome>,
+    /// The place that each outcome leads to; `None` if the task stays, or if other branches decide, too.
+    pub leads: Vec<Option<Destination>>,
+    /// True if the gate asks for values with an outcome.
+    pub asks: bool,
     /// The open points of reviews.
     pub points: Vec<String>,
 }
@@ -84,14 +91,23 @@ pub(crate) fn decisions_at(
             && may_complete(rules, &task, place, person).is_ok()
     };
     let places = Workplace::open(rules, &task).into_iter().filter(decides);
-    let decision = |place: Workplace<'_>| WaitingDecision {
-        ticket: task.ticket_of(place.branch()),
-        title: task.title.clone(),
-        gate: place.station(),
-        role: place.role.clone(),
-        since: open.entered,
-        outcomes: place.outcomes(rules),
-        points: open_points(&task),
+    let decision = |place: Workplace<'_>| {
+        let outcomes = place.outcomes(rules);
+        let is_whole = place.branch().is_none();
+        let passage = |outcome| preview(rules, &task, outcome).filter(|_| is_whole);
+        let moves = |to: &Destination| *to != Destination::Gate(open.current.clone());
+        let leads = outcomes.iter().map(|outcome| passage(outcome).map(|one| one.to).filter(moves));
+        WaitingDecision {
+            ticket: task.ticket_of(place.branch()),
+            title: task.title.clone(),
+            gate: place.station(),
+            role: place.role.clone(),
+            since: open.entered,
+            leads: leads.collect(),
+            outcomes,
+            asks: place.duty.outputs != Outputs::Open,
+            points: open_points(&task),
+        }
     };
     places.map(decision).collect()
 }

@@ -6,8 +6,11 @@ use std::ops::Range;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
-use crate::domain::{AgentId, Due, Priority, Status, TaskId, Timestamp, distinct};
-use crate::rules::Rules;
+use crate::domain::{
+    AgentId, Destination, Due, GateKind, Outcome, Priority, Status, TaskId, Timestamp, Workflow,
+    distinct,
+};
+use crate::rules::{Rules, edges};
 use crate::tasks::headers::summary::{NEW, TaskSummary, WAITING};
 
 const MINUTE: i64 = 60;
@@ -24,6 +27,79 @@ pub(crate) fn short_age(since: Timestamp, now: Timestamp) -> String {
         seconds if seconds < 2 * WEEK => format!("{}d", seconds / DAY),
         seconds => format!("{}w", seconds / WEEK),
     }
+}
+
+/// Returns a time in the past for a sentence: `now`, `33 min ago`, `5 h ago`, `yesterday 14:02`, `Tue 14:02` within six days, `Nov 3`,
+/// `Nov 3, 2025`.
+pub(crate) fn ago(at: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
+    let (then, today) = (at.to_zoned(zone.clone()), now.to_zoned(zone.clone()));
+    match (now.as_second() - at.as_second(), days_between(then.date(), today.date())) {
+        (..MINUTE, _) => "now".to_owned(),
+        (seconds @ MINUTE..HOUR, _) => format!("{} min ago", seconds / MINUTE),
+        (seconds, days) if days == 0 || seconds < 6 * HOUR => format!("{} h ago", seconds / HOUR),
+        (_, 1) => then.strftime("yesterday %H:%M").to_string(),
+        (_, 2..7) => then.strftime("%a %H:%M").to_string(),
+        _ if then.year() == today.year() => then.strftime("%b %-d").to_string(),
+        _ => then.strftime("%b %-d, %Y").to_string(),
+    }
+}
+
+/// Returns a length of time in one unit, as in `30 s`, `11 min`, `16 h`, `3 days`.
+pub(crate) fn span(seconds: u64) -> String {
+    match i64::try_from(seconds).unwrap_or(i64::MAX) {
+        seconds @ ..MINUTE => format!("{seconds} s"),
+        seconds @ MINUTE..HOUR => format!("{} min", seconds / MINUTE),
+        seconds if seconds < 2 * DAY => format!("{} h", seconds / HOUR),
+        seconds if seconds < 9 * WEEK => format!("{} days", seconds / DAY),
+        seconds => format!("{} weeks", seconds / WEEK),
+    }
+}
+
+/// Returns the heading of a day in a log: `Today`, `Yesterday`, `Tue, Nov 24`, `Tue, Nov 24, 2025`.
+pub(crate) fn day_heading(at: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
+    let [day, today] = [at, now].map(|time| time.to_zoned(zone.clone()).date());
+    match days_between(day, today) {
+        0 => "Today".to_owned(),
+        1 => "Yesterday".to_owned(),
+        _ if day.year() == today.year() => day.strftime("%a, %b %-d").to_string(),
+        _ => day.strftime("%a, %b %-d, %Y").to_string(),
+    }
+}
+
+/// Returns the name of an outcome as an act: `Approve`, `Send back`, `Done`, `Blocked`. Another decision has its name.
+pub(crate) fn act(outcome: &str, approves: bool, rejects: bool) -> String {
+    match outcome {
+        _ if approves => "Approve".to_owned(),
+        _ if rejects => "Send back".to_owned(),
+        _ if outcome == Outcome::Complete.as_str() => "Done".to_owned(),
+        _ if outcome == Outcome::Blocked.as_str() => "Blocked".to_owned(),
+        _ if outcome == Outcome::NeedsReview.as_str() => "Send back".to_owned(),
+        decision => decision.replace('_', " "),
+    }
+}
+
+/// Returns the places to which a route leads: the next gates at which somebody works, beyond those that decide by themselves, or
+/// `done`.
+pub(crate) fn leads_to(workflow: &Workflow, to: &Destination) -> String {
+    let (mut places, mut seen, mut open) = (Vec::new(), Vec::new(), vec![to.clone()]);
+    let ways = edges(workflow);
+    while let Some(place) = open.pop() {
+        let gate = match &place {
+            Destination::Gate(gate) => workflow.gate(gate).map(|(_, gate)| gate),
+            Destination::End | Destination::Cancelled | Destination::Fail => None,
+        };
+        match gate.filter(|gate| gate.kind == GateKind::Condition) {
+            Some(gate) if !seen.contains(&gate.id) => {
+                seen.push(gate.id.clone());
+                let next = ways.iter().filter(|way| way.from == gate.id);
+                open.extend(next.rev().map(|way| way.to.clone()));
+            }
+            Some(_) => {}
+            None if place == Destination::End => places.push("done".to_owned()),
+            None => places.push(place.noun().to_owned()),
+        }
+    }
+    distinct(places).collect::<Vec<_>>().join(" or ")
 }
 
 /// Returns a due date in at most 8 columns: `today`, `Sat` within six days, `Dec 15`, `Dec 2027`, `5h late`, `2d late`, `9w late`.
@@ -45,45 +121,6 @@ pub(crate) fn due(due: Due, now: Timestamp, zone: &TimeZone) -> String {
         1..7 => day.strftime("%a").to_string(),
         _ if day.year() == today.year() => day.strftime("%b %-d").to_string(),
         _ => day.strftime("%b %Y").to_string(),
-    }
-}
-
-/// Returns a time in the past for a sentence: `now`, `33 min ago`, `5 h ago`, `yesterday 14:02`, `Tue 14:02` within six days, `Nov 3`,
-/// `Nov 3, 2025`.
-pub(crate) fn ago(at: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
-    let (then, today) = (at.to_zoned(zone.clone()), now.to_zoned(zone.clone()));
-    match (now.as_second() - at.as_second(), days_between(then.date(), today.date())) {
-        (..MINUTE, _) => "now".to_owned(),
-        (seconds @ MINUTE..HOUR, _) => format!("{} min ago", seconds / MINUTE),
-        (seconds, days) if days == 0 || seconds < 6 * HOUR => format!("{} h ago", seconds / HOUR),
-        (_, 1) => then.strftime("yesterday %H:%M").to_string(),
-        (_, 2..7) => then.strftime("%a %H:%M").to_string(),
-        _ if then.year() == today.year() => then.strftime("%b %-d").to_string(),
-        _ => then.strftime("%b %-d, %Y").to_string(),
-    }
-}
-
-/// Returns the heading of a day in a log: `Today`, `Yesterday`, `Tuesday` within six days, `November 3`, `November 3, 2025`.
-pub(crate) fn day(at: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
-    let (then, today) = (at.to_zoned(zone.clone()), now.to_zoned(zone.clone()));
-    match days_between(then.date(), today.date()) {
-        0 => "Today".to_owned(),
-        1 => "Yesterday".to_owned(),
-        2..7 => then.strftime("%A").to_string(),
-        _ if then.year() == today.year() => then.strftime("%B %-d").to_string(),
-        _ => then.strftime("%B %-d, %Y").to_string(),
-    }
-}
-
-/// Returns a length of time in one unit: `30 s`, `11 min`, `16 h`, `3 d`, `2 w`.
-pub(crate) fn lasting(seconds: u64) -> String {
-    let unit = |length: i64| seconds / length.unsigned_abs();
-    match i64::try_from(seconds).unwrap_or(i64::MAX) {
-        ..MINUTE => format!("{seconds} s"),
-        MINUTE..HOUR => format!("{} min", unit(MINUTE)),
-        HOUR..DAY => format!("{} h", unit(HOUR)),
-        some if some < 2 * WEEK => format!("{} d", unit(DAY)),
-        _ => format!("{} w", unit(WEEK)),
     }
 }
 
@@ -117,8 +154,18 @@ pub(crate) fn counts(states: &BTreeMap<&'static str, usize>) -> String {
     }
 }
 
+/// Returns the word of a priority for people.
+pub(crate) fn priority(priority: Priority) -> &'static str {
+    match priority {
+        Priority::Critical => "Critical",
+        Priority::High => "High",
+        Priority::Medium => "Normal",
+        Priority::Low => "Low",
+    }
+}
+
 /// The kind of a [`Turn`], by which a view chooses its colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum TurnKind {
     /// It is blocked, held, or failed.
     Stopped,
@@ -127,13 +174,14 @@ pub(crate) enum TurnKind {
     /// Somebody has it.
     Taken,
     /// Anyone of a role may take it, or it waits for another task.
+    #[default]
     Open,
     /// It has ended.
     Ended,
 }
 
 /// The answer to whose turn it is, in one phrase.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Turn {
     pub phrase: String,
     pub kind: TurnKind,
@@ -268,17 +316,17 @@ mod tests {
             ("2026-11-27T11:27:00Z", "33 min ago", "Today"),
             ("2026-11-27T02:00:00Z", "10 h ago", "Today"),
             ("2026-11-26T13:02:00Z", "yesterday 14:02", "Yesterday"),
-            ("2026-11-24T13:02:00Z", "Tue 14:02", "Tuesday"),
-            ("2026-11-03T13:02:00Z", "Nov 3", "November 3"),
-            ("2025-11-03T13:02:00Z", "Nov 3, 2025", "November 3, 2025"),
+            ("2026-11-24T13:02:00Z", "Tue 14:02", "Tue, Nov 24"),
+            ("2026-11-03T13:02:00Z", "Nov 3", "Tue, Nov 3"),
+            ("2025-11-03T13:02:00Z", "Nov 3, 2025", "Mon, Nov 3, 2025"),
         ] {
             assert_eq!(ago(at(then), now, &zone), sentence);
-            assert_eq!(day(at(then), now, &zone), heading);
+            assert_eq!(day_heading(at(then), now, &zone), heading);
         }
         let midnight = at("2026-11-27T23:30:00Z");
         assert_eq!(ago(at("2026-11-27T21:30:00Z"), midnight, &zone), "2 h ago", "though yesterday");
-        let lengths = [30, 700, 60_000, 300_000, 1_300_000].map(lasting);
-        assert_eq!(lengths, ["30 s", "11 min", "16 h", "3 d", "2 w"]);
+        let lengths = [30, 700, 60_000, 300_000, 1_300_000].map(span);
+        assert_eq!(lengths, ["30 s", "11 min", "16 h", "3 days", "15 days"]);
     }
 
     #[test]

@@ -552,7 +552,7 @@ fn people_log_in_by_name_and_act_as_their_agents() {
     eventually("the board is read", || board.get("/project/").status == 200);
     let page = board.get(&format!("/project/tasks/{id}"));
     assert!(
-        page.body.contains("you act as <b>agent-7</b>") && page.body.contains("name=\"outcome\""),
+        page.body.contains("aria-label=\"agent-7\"") && page.body.contains("name=\"outcome\""),
         "{}",
         page.body
     );

@@ -42,7 +42,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("clap_mangen", &["cli"]),
     // The cache of headers has its checksum from it.
     ("flate2", &["git", "storage"]),
-    ("form_urlencoded", &["board/web"]),
+    ("form_urlencoded", &["board/pages", "board/web"]),
     ("fs4", &["storage"]),
     ("futures_util", &["board/web"]),
     ("getrandom", &["storage", "git"]),
@@ -55,7 +55,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("jsonc_parser", &["setup/agent_files"]),
     // For a feature of it: nobody names it.
     ("libz_sys", &[]),
-    ("maud", &["board/web"]),
+    ("maud", &["board/pages", "board/web"]),
     ("memchr", &["git", "tasks/headers"]),
     ("mimalloc", &["main.rs"]),
     ("notify", &["watch"]),
@@ -66,7 +66,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("oxc_syntax", &["rules/condition"]),
     ("postcard", &["storage"]),
     ("proptest", &["domain/workflow/shape/random.rs"]),
-    ("pulldown_cmark", &["board/web", "cli/render"]),
+    ("pulldown_cmark", &["board/pages", "cli/render"]),
     ("ratatui", &["board/tui"]),
     ("ring", &["rules/signing"]),
     ("rustix", &["system", "storage", "git"]),

@@ -3,6 +3,24 @@
 
 const root = document.documentElement;
 const project = root.dataset.project;
+const page = (name) => `/${project}/${name}`;
+const all = (selector, within = document) => [...within.querySelectorAll(selector)];
+/** What moves the focus: a card, a row of what waits, a line of the list. */
+const ITEMS = ".card, .rows > li, .list tbody tr[data-task]";
+const mainLink = (item) => item.querySelector("h3 a, .twist, .title a");
+
+// --- Choices of this browser --------------------------------------------------------------------------------------------------------
+
+const THEMES = { "": "as the system", light: "light", dark: "dark" };
+const theme = () => localStorage.getItem("aof-theme") ?? "";
+const hasKeys = () => localStorage.getItem("aof-keys") !== "off";
+
+function showTheme() {
+  if (theme()) root.dataset.theme = theme();
+  else delete root.dataset.theme;
+  for (const own of all("[data-theme-next] span")) own.textContent = THEMES[theme()];
+}
+showTheme();
 
 // --- Live updates -----------------------------------------------------------------------------------------------------------------
 // HTTP/1.1 allows six connections to a server, so one tab of the browser holds the stream, and tells the others.
@@ -14,16 +32,22 @@ const RETRY_MS = 1000;
 
 /** Takes in that a project has another state. */
 function onChange(change) {
+  if ("away" in change) return showAway(change.away);
   if (change.project !== project) return;
   const count = document.querySelector("[data-waiting]");
-  if (count && count.textContent !== String(change.waiting)) {
+  if (count && count.textContent !== String(change.waiting || "")) {
     if (change.waiting > Number(count.textContent)) notify(change.waiting);
-    count.textContent = change.waiting;
+    count.textContent = change.waiting || "";
   }
   if (change.version !== wanted) {
     wanted = change.version;
     refresh();
   }
+}
+
+async function load(address) {
+  const answer = await fetch(address, { headers: { "x-live": "1" } });
+  return answer.ok ? new DOMParser().parseFromString(await answer.text(), "text/html") : null;
 }
 
 /** Loads this page again, and puts in what differs. */
@@ -33,9 +57,9 @@ async function refresh() {
   try {
     for (let loaded = null; loaded !== wanted; ) {
       loaded = wanted;
-      const answer = await fetch(location.href, { headers: { "x-live": "1" } });
-      if (!answer.ok) break;
-      show(new DOMParser().parseFromString(await answer.text(), "text/html"));
+      const newer = await load(location.href);
+      if (!newer) break;
+      show(newer);
     }
   } catch {
     // The server or the network is away. The stream need not have noticed, so it may tell nothing when they are back.
@@ -45,29 +69,42 @@ async function refresh() {
   }
 }
 
+let asked = 0;
+
+/** Shows another address of this page without leaving it; of several, the last one asked for. */
+async function swap(address) {
+  const number = ++asked;
+  const newer = await load(address);
+  if (!newer || number !== asked) return;
+  history.replaceState(null, "", address);
+  show(newer);
+}
+
+const isOpen = (part) => part.querySelector(":popover-open, details.over[open], .fields details[open]");
+
 /** Puts in the parts of a newer page that differ. Whole parts are replaced, so nothing that stays is seen to move. */
 function show(newer) {
   root.dataset.version = newer.documentElement.dataset.version;
   if (dragged) return;
-  const focused = document.activeElement?.closest("[id]")?.id;
-  const places = new Map();
-  for (const list of document.querySelectorAll(".column .cards, .columns")) {
-    places.set(placeOf(list), [list.scrollLeft, list.scrollTop]);
-  }
-  for (const part of document.querySelectorAll("[data-live]")) {
+  const focused = document.activeElement;
+  const [item, isTwist] = [focused?.closest("[id]")?.id, focused?.matches(".twist")];
+  const places = new Map(all(".cards, .board").map((list) => [placeOf(list), [list.scrollLeft, list.scrollTop]]));
+  const selected = new Set(all("[name=tickets]:checked").map((own) => own.value));
+  for (const part of all("[data-live]")) {
     const other = newer.getElementById(part.id);
-    if (!other || other.outerHTML === part.outerHTML) continue;
-    const open = [...part.querySelectorAll("details")].map((own) => own.open);
+    if (!other || other.outerHTML === part.outerHTML || isOpen(part)) continue;
+    const open = all("details", part).map((own) => own.open);
     part.replaceWith(other);
-    other.querySelectorAll("details").forEach((own, at) => (own.open = open[at] ?? own.open));
+    all("details", other).forEach((own, at) => (own.open = open[at] ?? own.open));
   }
-  for (const list of document.querySelectorAll(".column .cards, .columns")) {
+  for (const list of all(".cards, .board")) {
     const place = places.get(placeOf(list));
     if (place) [list.scrollLeft, list.scrollTop] = place;
   }
-  if (focused && document.activeElement === document.body) {
-    const again = document.getElementById(focused);
-    (again?.querySelector("a.title") ?? again)?.focus({ preventScroll: true });
+  for (const own of all("[name=tickets]")) own.checked = selected.has(own.value);
+  if (item && document.activeElement === document.body) {
+    const again = document.getElementById(item);
+    ((isTwist ? again?.querySelector(".twist") : again?.matches(ITEMS) && mainLink(again)) || again)?.focus({ preventScroll: true });
   }
   showForms(newer);
   decorate();
@@ -79,36 +116,49 @@ const isShown = () => !document.hidden && root.dataset.version;
 setInterval(() => isShown() && refresh(), AGE_REFRESH_MS);
 document.addEventListener("visibilitychange", () => isShown() && refresh());
 
-function placeOf(list) {
-  return list.closest("section")?.getAttribute("aria-labelledby") + list.className;
-}
+const placeOf = (list) => list.closest("section[id]")?.id + list.className;
 
 /** Forms are replaced only where nothing is typed into them: else the page says that the task moved. */
 function showForms(newer) {
   const forms = document.getElementById("do");
   const other = newer.getElementById("do");
   if (!forms || !other || forms.dataset.ticket === other.dataset.ticket) return;
-  const isTyped = [...forms.querySelectorAll("textarea, input:not([type=hidden])")].some((own) => own.value !== own.defaultValue);
+  const isTyped = all("textarea, input:not([type=hidden])", forms).some((own) => own.value !== own.defaultValue);
   if (isTyped || forms.contains(document.activeElement)) toast("The task moved on. What you typed is kept; sending it changes nothing.", true);
   else forms.replaceWith(other);
 }
 
+function showAway(since) {
+  document.querySelector(".away")?.remove();
+  if (since) document.querySelector(".head")?.append(element("p", { class: "away", role: "status" }, `Not live since ${since}, trying again`));
+}
+
 function follow() {
   const channel = new BroadcastChannel("aof");
-  channel.onmessage = (message) => (message.data === "who" ? lastStates.forEach((own) => channel.postMessage(own)) : onChange(message.data));
   const lastStates = new Map();
+  channel.onmessage = (message) => (message.data === "who" ? lastStates.forEach((own) => channel.postMessage(own)) : onChange(message.data));
+  const tell = (message) => {
+    channel.postMessage(message);
+    onChange(message);
+  };
+  let isAway = false;
   const lead = () =>
     new Promise(() => {
       const stream = new EventSource("/events");
       stream.addEventListener("change", (event) => {
         const change = JSON.parse(event.data);
         lastStates.set(change.project, change);
-        channel.postMessage(change);
-        onChange(change);
+        tell(change);
       });
+      stream.onopen = () => {
+        if (isAway) tell({ away: "" });
+        isAway = false;
+      };
       // A server that refuses ends the stream for good; one that is away is asked again by the browser.
       stream.onerror = () => {
         if (stream.readyState === EventSource.CLOSED) setTimeout(() => location.reload(), 2000);
+        if (!isAway) tell({ away: clockOf(new Date()) });
+        isAway = true;
       };
     });
   channel.postMessage("who");
@@ -120,10 +170,10 @@ function follow() {
 
 function toast(text, stays) {
   document.querySelector(".toast")?.remove();
-  const box = element("div", { class: "toast", role: "status" });
-  box.append(text);
+  const box = element("div", { class: stays ? "notice toast stays" : "notice toast", role: "status" });
   document.body.append(box);
-  if (!stays) setTimeout(() => box.remove(), 6000);
+  // A reader is told what is added to a box that is there already.
+  box.append(text);
 }
 
 function element(name, attributes = {}, ...children) {
@@ -134,8 +184,9 @@ function element(name, attributes = {}, ...children) {
 }
 
 function dialog(title, ...children) {
+  document.querySelector("dialog")?.close();
   const box = element("dialog", { "aria-label": title }, element("h2", {}, title), ...children);
-  const close = element("button", { type: "button" }, "Close");
+  const close = element("button", { type: "button", class: "button" }, "Close");
   close.onclick = () => box.close();
   box.append(element("p", {}, close));
   box.onclose = () => box.remove();
@@ -150,61 +201,134 @@ function notify(count) {
   }
 }
 
-document.addEventListener("mouseover", (event) => {
-  const time = event.target.closest?.("time");
-  if (time) time.title = new Date(time.dateTime).toLocaleString();
-});
+const clockOf = (time) => time.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false });
 
 function decorate() {
-  const waiting = document.getElementById("waiting");
-  if (waiting && window.Notification?.permission === "default" && !document.getElementById("ask")) {
-    const ask = element("button", { type: "button", id: "ask" }, "Notify me");
-    ask.onclick = () => Notification.requestPermission().then(() => ask.remove());
-    waiting.before(element("p", {}, ask));
+  for (const time of all("time.clock")) time.textContent = clockOf(new Date(time.dateTime));
+  const ask = document.getElementById("ask");
+  if (ask && window.Notification?.permission === "default") {
+    ask.hidden = false;
+    ask.onclick = () => Notification.requestPermission().then(() => (ask.hidden = true));
   }
+  showSelected();
 }
 
-// --- Moving a card: by dragging, or with `m` --------------------------------------------------------------------------------------
+// --- Several tasks -----------------------------------------------------------------------------------------------------------------
+
+function showSelected() {
+  const bar = document.getElementById("bulk");
+  if (!bar) return;
+  const count = all("[name=tickets]:checked").length;
+  bar.hidden = count === 0;
+  bar.querySelector("b").textContent = `${count} selected`;
+  const approve = bar.querySelector("button:only-of-type");
+  if (approve) approve.textContent = `Approve ${count}`;
+}
+
+document.addEventListener("change", (event) => {
+  if (event.target.id === "all") all("[name=tickets]").forEach((own) => (own.checked = event.target.checked));
+  if (event.target.matches("[name=tickets], #all")) showSelected();
+});
+
+// --- Filter ------------------------------------------------------------------------------------------------------------------------
+
+let typing = 0;
+document.addEventListener("input", (event) => {
+  if (event.target.id !== "q") return;
+  clearTimeout(typing);
+  typing = setTimeout(() => {
+    const address = new URL(location.href);
+    address.searchParams.set("q", event.target.value);
+    swap(address.pathname + address.search);
+  }, 150);
+});
+
+/** A field that finds tasks and pages, whatever page is open. */
+function find() {
+  const input = element("input", { type: "search", "aria-label": "Search", placeholder: "Words, id or filter", autocomplete: "off" });
+  const found = element("ul", { class: "menu-list" });
+  const box = dialog("Search", input, found);
+  const pages = all(".side ul:not(.foot) a");
+  const showFound = (links) => found.replaceChildren(...links.map((link) => element("li", {}, element("a", { href: link.href, class: "button" }, link.textContent))));
+  showFound(pages);
+  let number = 0;
+  input.oninput = async () => {
+    const own = ++number;
+    const words = input.value.trim().toLowerCase();
+    const hits = words ? await load(`${page("list")}?q=${encodeURIComponent(words)}&group=none`) : null;
+    if (own !== number) return;
+    const tasks = words && hits ? all(".list .title a", hits).slice(0, 8) : [];
+    showFound([...tasks, ...pages.filter((link) => !words || link.textContent.toLowerCase().includes(words))]);
+  };
+  input.onkeydown = (event) => event.key === "Enter" && found.querySelector("a")?.click();
+  input.focus();
+  return box;
+}
+
+// --- Acts on a task: by its menu, by keys, or by dragging its card ------------------------------------------------------------------
 
 let dragged = null;
 
-/** Returns the forms that move a task, by the place that each leads to. */
-async function moves(task) {
-  const answer = await fetch(`/${project}/tasks/${task}`);
-  if (!answer.ok) return [];
-  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-  return [...page.querySelectorAll("form[data-outcome]")].map((form) => ({ form, to: form.dataset.to ?? "", head: form.parentElement.querySelector("summary").textContent }));
+/** Returns the forms of a task, with the word and the place of each. */
+async function formsOf(task) {
+  const loaded = location.pathname === page(`tasks/${task}`) ? document : await load(page(`tasks/${task}`));
+  const forms = all("#do form, form.write, .fields form", loaded ?? document.createElement("div"));
+  return forms.map((form) => {
+    const button = form.querySelector("button:not([type=button])");
+    const label = form.dataset.label ?? form.closest("details")?.querySelector("summary").textContent.trim() ?? button.textContent.trim();
+    return { form: form.cloneNode(true), label, act: form.elements.act.value, to: form.dataset.to ?? "" };
+  });
 }
 
-/** Returns the place of a board as a form names it. */
-function leadsTo(move, column) {
-  const place = column.dataset.place;
-  if (place === "(finished)") return move.to === "$end" || move.to === "end" || move.to === "complete";
-  return move.to === place;
+/** Returns whether a form leads to a place of the board. */
+function leadsTo(form, place) {
+  const name = place.dataset.place === "(finished)" ? "done" : place.dataset.place;
+  return form.to.split(" or ").includes(name);
 }
 
-function ask(task, options) {
-  const title = document.querySelector(`[data-task="${task}"] .title`)?.textContent ?? "";
-  const box = dialog(`Move ${task}: ${title}`);
+function ask(task, forms) {
+  const title = document.querySelector(`[data-task="${task}"] :is(h3, h2, .title) a`)?.textContent ?? "";
+  const box = dialog(`${task}: ${title}`);
   const last = box.lastElementChild;
-  for (const { form, head } of options) {
-    form.action = `/${project}/tasks/${task}`;
-    form.append(element("input", { type: "hidden", name: "back", value: location.pathname + location.search }));
-    last.before(element("h3", {}, head), form);
+  for (const { form, label, to } of forms) {
+    form.action = page(`tasks/${task}`);
+    form.classList.remove("write");
+    form.querySelector("[name=back]")?.setAttribute("value", location.pathname + location.search);
+    last.before(element("h3", {}, label + (to && !label.includes("→") ? ` → ${to}` : "")), form);
   }
-  box.querySelector("textarea, input:not([type=hidden]), select")?.focus();
+  box.querySelector("textarea, input:not([type=hidden]), select, form button")?.focus();
 }
 
-async function offer(card) {
-  const task = card.dataset.task;
-  const options = await moves(task);
-  if (options.length === 0) toastNoSay(task);
-  else ask(task, options);
+/** Opens the forms of a task that are wanted; one that needs nothing is sent at once. */
+async function offer(item, wants) {
+  const task = item.dataset.task;
+  const forms = (await formsOf(task)).filter(wants);
+  const [only] = forms;
+  if (!only) return toast(`${task}: this is not yours to do now. Its page says why.`);
+  const isOneClick = forms.length === 1 && !only.form.querySelector("textarea, input:not([type=hidden]), select");
+  if (!isOneClick) return ask(task, forms);
+  only.form.action = page(`tasks/${task}`);
+  only.form.hidden = true;
+  document.body.append(only.form);
+  only.form.requestSubmit();
 }
 
-function toastNoSay(task) {
-  toast(`${task}: you have no say here. Its page says why.`);
-}
+document.addEventListener("click", (event) => {
+  const link = event.target.closest?.("a[data-acts], .acts a[data-act], a.twist, a.find, [data-theme-next], [data-keys]");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  const item = link.closest("[data-task]");
+  event.preventDefault();
+  if (link.matches("[data-acts]")) offer(item, (one) => one.act !== "edit");
+  else if (link.matches("[data-act]")) offer(item, (one) => one.form.elements.outcome?.value === link.dataset.outcome);
+  else if (link.matches(".twist")) swap(link.getAttribute("href").split("#")[0]);
+  else if (link.matches(".find")) find();
+  else if (link.matches("[data-keys]")) showKeys();
+  else {
+    const names = Object.keys(THEMES);
+    localStorage.setItem("aof-theme", names[(names.indexOf(theme()) + 1) % names.length]);
+    showTheme();
+  }
+});
 
 document.addEventListener("dragstart", async (event) => {
   const card = event.target.closest?.(".card[draggable]");
@@ -212,84 +336,112 @@ document.addEventListener("dragstart", async (event) => {
   event.dataTransfer.setData("text/plain", card.dataset.task);
   event.dataTransfer.effectAllowed = "move";
   card.classList.add("dragging");
-  const drag = (dragged = { card, options: moves(card.dataset.task) });
-  const options = await drag.options;
+  const drag = (dragged = { card, forms: formsOf(card.dataset.task) });
+  const forms = await drag.forms;
   if (dragged !== drag) return;
-  if (options.length === 0) toastNoSay(card.dataset.task);
-  for (const column of card.closest(".columns").querySelectorAll(".column")) {
-    const isOffered = options.some((move) => leadsTo(move, column));
-    column.classList.add(isOffered ? "offered" : "dimmed");
+  if (!forms.some((one) => one.to)) toast(`${card.dataset.task}: this is not yours to do now. Its page says why.`);
+  for (const place of all("[data-place]", card.closest(".board"))) {
+    const own = forms.find((one) => leadsTo(one, place));
+    if (own) place.append(element("p", { class: "drop" }, element("span", {}, `${own.label} → ${own.to}`)));
+    else place.classList.add("dimmed");
   }
 });
 
 document.addEventListener("dragover", (event) => {
-  const column = event.target.closest?.(".column.offered");
-  document.querySelectorAll(".over").forEach((own) => own !== column && own.classList.remove("over"));
-  if (!column || !dragged) return;
-  column.classList.add("over");
+  const drop = event.target.closest?.(".drop");
+  all(".drop.over").forEach((own) => own !== drop && own.classList.remove("over"));
+  if (!drop || !dragged) return;
+  drop.classList.add("over");
   event.preventDefault();
 });
 
 document.addEventListener("drop", async (event) => {
-  const column = event.target.closest?.(".column.offered");
-  if (!column || !dragged) return;
+  const place = event.target.closest?.(".drop")?.parentElement;
+  if (!place || !dragged) return;
   event.preventDefault();
-  const { card, options } = dragged;
-  ask(card.dataset.task, (await options).filter((move) => leadsTo(move, column)));
+  const { card, forms } = dragged;
+  const wanted = (await forms).filter((one) => leadsTo(one, place));
+  offer(card, (one) => wanted.some((own) => own.label === one.label && own.to === one.to));
 });
 
 document.addEventListener("dragend", () => {
   dragged?.card.classList.remove("dragging");
   dragged = null;
-  for (const name of ["offered", "dimmed", "over"]) document.querySelectorAll(`.${name}`).forEach((own) => own.classList.remove(name));
+  all(".drop").forEach((own) => own.remove());
+  all(".dimmed").forEach((own) => own.classList.remove("dimmed"));
   if (root.dataset.version !== wanted) refresh();
 });
 
 // --- Keys -------------------------------------------------------------------------------------------------------------------------
 
 const KEYS = [
-  ["j k", "next and previous card"],
-  ["h l", "column to the left and to the right"],
-  ["Enter", "open the card"],
-  ["m", "move the card: say how it went"],
-  ["/", "filter"],
-  ["n", "new task"],
-  ["g b", "board"],
-  ["g w", "waiting for you"],
+  ["j k h l", "move"],
+  ["enter, esc", "open, back"],
+  ["a r c b", "approve, send back, done, blocked"],
+  ["u p i", "unblock, take, plan for"],
+  ["m e n z", "comment, edit, new task, undo"],
+  ["d t v", "diff, history, workflow"],
+  ["/ ctrl-k", "filter, jump to a task or a page"],
+  ["g, then b w l a s", "board, waiting, list, activity, statistics"],
+  ["x", "select"],
   ["?", "these keys"],
 ];
+
+function showKeys() {
+  const off = element("button", { type: "button", class: "button" }, hasKeys() ? "Turn single keys off" : "Turn single keys on");
+  off.onclick = () => {
+    localStorage.setItem("aof-keys", hasKeys() ? "off" : "on");
+    off.closest("dialog").close();
+  };
+  dialog("Keys", element("dl", {}, ...KEYS.flatMap(([keys, text]) => [element("dt", {}, element("kbd", {}, keys)), element("dd", {}, text)])), element("p", {}, off));
+}
 
 let lastKey = "";
 
 function step(down, right) {
-  const columns = [...document.querySelectorAll(".column, .cards.wide")].filter((own) => own.querySelector(".card"));
+  const columns = all(".cards, .rows, .list").filter((own) => own.querySelector(ITEMS));
   if (columns.length === 0) return;
-  const card = document.activeElement?.closest?.(".card");
-  if (!card) return columns[0].querySelector(".card a.title").focus();
-  const at = columns.findIndex((own) => own.contains(card));
-  const row = [...columns[at].querySelectorAll(".card")].indexOf(card);
+  const item = document.activeElement?.closest?.(ITEMS);
+  const at = Math.max(columns.findIndex((own) => own.contains(item)), 0);
   const column = columns[Math.min(Math.max(at + right, 0), columns.length - 1)];
-  const cards = column.querySelectorAll(".card");
-  cards[Math.min(Math.max(row + down, 0), cards.length - 1)].querySelector("a.title").focus();
+  const items = all(ITEMS, column);
+  const row = item ? all(ITEMS, columns[at]).indexOf(item) + down : 0;
+  mainLink(items[Math.min(Math.max(row, 0), items.length - 1)]).focus();
 }
 
+const labelled = (...labels) => (one) => labels.some((label) => one.label.includes(label));
+const doing = (act) => (one) => one.act === act;
+const toggle = (item) => item?.querySelector("[name=tickets]")?.click();
+
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog")) return;
-  const card = document.activeElement?.closest?.(".card");
+  if (event.isComposing || event.target.closest?.("dialog")) return;
+  if ((event.ctrlKey || event.metaKey) && event.key === "k") {
+    event.preventDefault();
+    find();
+    return;
+  }
+  if ((event.ctrlKey || event.metaKey) && event.key === "Enter" && event.target.matches("textarea")) event.target.form.requestSubmit();
+  if (event.key === "Escape" && event.target.id === "q") event.target.blur();
+  if (event.ctrlKey || event.metaKey || event.altKey || !hasKeys() || event.target.closest("input:not([type=checkbox]), textarea, select")) return;
+  const item = document.activeElement?.closest?.(ITEMS) ?? document.querySelector("article.task");
+  const on = (wants) => () => item && offer(item, wants);
+  const go = (name) => () => (location.href = page(name));
+  const goTask = (name) => () => item && (location.href = page(`tasks/${item.dataset.task}${name}`));
   const key = lastKey === "g" ? `g${event.key}` : event.key;
-  lastKey = event.key;
+  lastKey = lastKey === "g" ? "" : event.key;
   const acts = {
-    j: () => step(1, 0),
-    k: () => step(-1, 0),
-    h: () => step(0, -1),
-    l: () => step(0, 1),
-    m: () => card && offer(card),
-    "/": () => document.getElementById("q")?.focus(),
-    n: () => document.querySelector("a.new")?.click(),
-    gb: () => (location.href = `/${project}/`),
-    gw: () => (location.href = `/${project}/waiting`),
-    "?": () => dialog("Keys", element("dl", {}, ...KEYS.flatMap(([keys, text]) => [element("dt", {}, element("kbd", {}, keys)), element("dd", {}, text)]))),
+    j: () => step(1, 0), k: () => step(-1, 0), h: () => step(0, -1), l: () => step(0, 1),
+    ArrowDown: () => step(1, 0), ArrowUp: () => step(-1, 0), ArrowLeft: () => step(0, -1), ArrowRight: () => step(0, 1),
+    a: on(labelled("Approve")), r: on(labelled("Send back")), c: on(labelled("Done")), b: on(labelled("Blocked")),
+    u: on(doing("unblock")), p: on(doing("claim")), i: on((one) => one.form.elements.assignee), m: on(doing("comment")),
+    e: goTask("/edit"), d: goTask("/diff"), t: goTask("#history"), v: go("workflow"),
+    n: () => document.querySelector("a.new")?.click(), z: () => document.querySelector(".toast form")?.requestSubmit(),
+    "/": () => (document.getElementById("filter")?.classList.add("shown"), document.getElementById("q")?.focus()),
+    w: go("waiting"), gb: go(""), gw: go("waiting"), gl: go("list"), ga: go("activity"), gs: go("statistics"),
+    x: () => toggle(item), J: () => (toggle(item), step(1, 0)), K: () => (toggle(item), step(-1, 0)),
+    Escape: () => document.querySelector("article.task") && history.back(), "?": showKeys,
   };
+  if (key.startsWith("Arrow") && !document.activeElement?.closest?.(ITEMS)) return;
   const act = acts[key];
   if (!act) return;
   event.preventDefault();
@@ -307,7 +459,7 @@ document.addEventListener(
     const fields = new URLSearchParams({ form: form.elements.form.value, body: form.elements.body.value });
     const answer = await fetch(preview.dataset.preview, { method: "POST", body: fields });
     // The server has made it harmless.
-    preview.querySelector(".body").innerHTML = await answer.text();
+    preview.querySelector(".text").innerHTML = await answer.text();
   },
   true,
 );
@@ -413,14 +565,23 @@ document.addEventListener("submit", (event) => {
   });
 });
 
-// A second click on the same button sends nothing.
+// A second click on the same button sends nothing, and a slow answer is told.
 document.addEventListener("submit", (event) => {
   const form = event.target;
   if (form.dataset.sent) event.preventDefault();
   form.dataset.sent = "1";
+  const button = event.submitter;
+  if (button?.dataset.act === "approve") setTimeout(() => (button.textContent = "Approving ..."), 300);
+  // The next row has the focus after an act on a row.
+  const row = form.closest(".rows > li");
+  const next = row?.nextElementSibling ?? row?.previousElementSibling;
+  if (next) sessionStorage.setItem("aof-next", next.id);
 });
-window.addEventListener("pageshow", () => document.querySelectorAll("form").forEach((form) => delete form.dataset.sent));
+window.addEventListener("pageshow", () => all("form").forEach((form) => delete form.dataset.sent));
 
+const next = document.getElementById(sessionStorage.getItem("aof-next"));
+sessionStorage.removeItem("aof-next");
+if (next) mainLink(next).focus();
 if (project && root.dataset.version && location.protocol !== "file:") follow();
 decorate();
 decoratePasskey();

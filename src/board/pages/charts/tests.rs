@@ -40,9 +40,21 @@ fn link(id: &TaskId) -> String {
 }
 
 fn page(figures: &ProjectFigures) -> String {
-    let page = figures_page(figures, &link).into_string();
+    let page = figures_page(figures, &link).into_string() + &charts(figures, &link).into_string();
     assert!(!page.contains("style=") && !page.contains("<script"), "{page}");
-    page
+    charts(figures, &link).into_string()
+}
+
+#[test]
+fn charts_begin_with_enough_work() {
+    let tasks = |count| figures((0..count).map(|at| task(at, "A title", 7_200)).collect());
+    let shown = |figures: &ProjectFigures| figures_page(figures, &link).into_string();
+    assert!(shown(&tasks(9)).contains("Charts begin"));
+    assert!(!shown(&tasks(10)).contains("Charts begin"));
+    let mut short = tasks(10);
+    short.days.truncate(13);
+    assert!(shown(&short).contains("Charts begin"));
+    assert!(shown(&short).contains("<dt>Finished</dt><dd>10</dd>"), "{}", shown(&short));
 }
 
 /// Returns a page with one element per line.
@@ -53,28 +65,24 @@ fn lines(page: &str) -> String {
 #[test]
 fn of_no_task_each_chart_says_so() {
     assert_snapshot!(lines(&page(&figures(Vec::new()))), @r#"
-    <section class="figures" aria-labelledby="statistics">
-    <h1 id="statistics">Statistics</h1>
-    <p>2026-12-01 to 2027-02-28</p>
     <div class="charts">
     <figure class="chart">
     <h2>Flow</h2>
-    <p class="none">There was no task in this time.</p>
+    <p class="no-chart">There was no task in this time.</p>
     </figure>
     <figure class="chart">
-    <h2>Cycle time</h2>
-    <p class="none">No task was completed in this time.</p>
+    <h2>Time to done</h2>
+    <p class="no-chart">No task was completed in this time.</p>
     </figure>
     <figure class="chart">
-    <h2>Completed per week</h2>
-    <p class="none">There was nothing to count in this time.</p>
+    <h2>Finished per week</h2>
+    <p class="no-chart">There was nothing to count in this time.</p>
     </figure>
     <figure class="chart">
     <h2>Sent back per week</h2>
-    <p class="none">There was nothing to count in this time.</p>
+    <p class="no-chart">There was nothing to count in this time.</p>
     </figure>
     </div>
-    </section>
     "#);
 }
 
@@ -87,7 +95,7 @@ fn one_task_is_a_mark_that_leads_to_it() {
     let mark = mark.take_while(|line| !line.starts_with("</svg"));
     assert_snapshot!(mark.collect::<Vec<_>>().join("\n"), @r#"
     <a href="/garden/AOF-100002" tabindex="-1">
-    <title>AOF-100002 Plant &amp; water, 2026-12-01, 2h 5m</title>
+    <title>AOF-100002 Plant &amp; water, Dec 1, 2h 5m</title>
     <circle class="mark c0" cx="91" cy="302" r="6">
     </circle>
     </a>

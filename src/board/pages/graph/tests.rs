@@ -83,32 +83,32 @@ fn a_drawing_of_two_gates() {
     <div class="workflow">
     <figure class="chart">
     <h2>Workflow default</h2>
-    <svg width="379" height="185" viewBox="0 0 379 185" role="img" aria-labelledby="workflow-default workflow-default-about">
+    <svg width="361" height="185" viewBox="0 0 361 185" role="img" aria-labelledby="workflow-default workflow-default-about">
     <title id="workflow-default">Workflow default</title>
     <desc id="workflow-default-about">2 gates, and where they lead. The task is at review.</desc>
     <g class="edge">
     <title>complete</title>
-    <path class="way" d="M240 48V80">
+    <path class="way" d="M222 48V80">
     <g class="edge">
     <title>complete</title>
-    <path class="way" d="M240 124V156">
+    <path class="way" d="M222 124V156">
     <g class="edge back">
     <title>needs_review (5 times at most)</title>
-    <path class="way" d="M105 94H17V18H105">
-    <text class="end" x="97" y="90">needs_review</text>
+    <path class="way" d="M87 94H17V18H87">
+    <text class="end" x="79" y="90">sent back</text>
     <g class="gate">
-    <rect x="105" y="4" width="270" height="44" rx="6">
-    <text class="name" x="117" y="22">work</text>
-    <text class="count end" x="363" y="22">4</text>
-    <text class="line" x="117" y="39">worker</text>
+    <rect x="87" y="4" width="270" height="44" rx="6">
+    <text class="name" x="99" y="22">work</text>
+    <text class="count end" x="345" y="22">4</text>
+    <text class="line" x="99" y="39">worker</text>
     <g class="gate here">
-    <rect x="105" y="80" width="270" height="44" rx="6">
-    <text class="name" x="117" y="98">review</text>
-    <text class="count end" x="363" y="98">6</text>
-    <text class="line" x="117" y="115">reviewer</text>
+    <rect x="87" y="80" width="270" height="44" rx="6">
+    <text class="name" x="99" y="98">review</text>
+    <text class="count end" x="345" y="98">6</text>
+    <text class="line" x="99" y="115">reviewer</text>
     <g class="end-box">
-    <rect x="105" y="156" width="270" height="27" rx="6">
-    <text class="name" x="117" y="174">end</text>
+    <rect x="87" y="156" width="270" height="27" rx="6">
+    <text class="name" x="99" y="174">done</text>
     <figcaption aria-hidden="true">2 gates, and where they lead. The task is at review.</figcaption>
     "#);
 }
@@ -128,24 +128,24 @@ workflow:
     let page = drawn(&rules(project, "roles: {r: {agents: [x]}}"), None);
     let texts = page.lines().filter(|line| line.contains("<text") || line.contains("branch"));
     assert_snapshot!(texts.collect::<Vec<_>>().join("\n"), @r#"
-    <text class="start" x="248" y="161">true</text>
-    <text class="start" x="383" y="90">false</text>
-    <text class="end" x="97" y="183">needs_review</text>
-    <text class="name" x="117" y="22">work</text>
-    <text class="count end" x="363" y="22">4</text>
-    <text class="line" x="117" y="39">r</text>
-    <text class="name" x="117" y="98">is-big</text>
-    <text class="count end" x="363" y="98">6</text>
-    <text class="line" x="117" y="115">decides by itself</text>
-    <text class="line" x="117" y="132">when tags.includes('big')</text>
-    <text class="name" x="117" y="191">checks</text>
-    <text class="count end" x="363" y="191">6</text>
-    <text class="line" x="117" y="208">2 branches at once, until all of them pass</text>
-    <rect class="branch" x="113" y="213" width="254" height="15" rx="3">
-    <text class="line" x="117" y="225">law: r</text>
-    <rect class="branch" x="113" y="230" width="254" height="15" rx="3">
-    <text class="line" x="117" y="242">style: r</text>
-    <text class="name" x="117" y="301">end</text>
+    <text class="start" x="230" y="161">yes</text>
+    <text class="start" x="365" y="90">no</text>
+    <text class="end" x="79" y="183">sent back</text>
+    <text class="name" x="99" y="22">work</text>
+    <text class="count end" x="345" y="22">4</text>
+    <text class="line" x="99" y="39">r</text>
+    <text class="name" x="99" y="98">is-big</text>
+    <text class="count end" x="345" y="98">6</text>
+    <text class="line" x="99" y="115">decides by itself</text>
+    <text class="line" x="99" y="132">when tags.includes('big')</text>
+    <text class="name" x="99" y="191">checks</text>
+    <text class="count end" x="345" y="191">6</text>
+    <text class="line" x="99" y="208">2 branches at once, until all of them pass</text>
+    <rect class="branch" x="95" y="213" width="254" height="15" rx="3">
+    <text class="line" x="99" y="225">law: r</text>
+    <rect class="branch" x="95" y="230" width="254" height="15" rx="3">
+    <text class="line" x="99" y="242">style: r</text>
+    <text class="name" x="99" y="301">done</text>
     "#);
 }
 

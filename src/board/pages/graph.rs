@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 
 use super::plot::{clipped, figure, label, numbers};
-use crate::board::model::drawing::{columns_of, edge_label, joining};
+use crate::board::model::drawing::{columns_of, edge_label, edge_words, joining, place_words};
 use crate::domain::{Destination, Gate, GateId, GateKind, Workflow};
 use crate::rules::{Edge, EdgeKind, Rules, Workplace, edges};
 
@@ -218,7 +218,7 @@ impl<'a> Graph<'a> {
         counts: &dyn Fn(&GateId) -> usize,
         at: Option<&GateId>,
     ) -> Markup {
-        let (left, top, name) = (self.left, one.top, one.place.noun());
+        let (left, top, name) = (self.left, one.top, place_words(&one.place));
         let class = match one.gate {
             None => "end-box",
             Some(gate) if at == Some(&gate.id) => "gate here",
@@ -248,7 +248,7 @@ impl GraphRoute {
     /// Returns the part of the label that the drawing shows.
     fn shown(&self) -> String {
         let outcome = self.label.split_once(" (").map_or(&*self.label, |(outcome, _)| outcome);
-        clipped(outcome, LABEL_ROOM)
+        clipped(&edge_words(outcome), LABEL_ROOM)
     }
 }
 

@@ -7,8 +7,8 @@ use jiff::tz::TimeZone;
 use maud::{Markup, html};
 
 use super::plot::{
-    BOTTOM, LEFT, RIGHT, ROOM, SIZE, Scale, TOP, clipped, days_axis, figure, label, legend,
-    no_figure, numbers, x_of,
+    BOTTOM, LEFT, RIGHT, ROOM, SIZE, Scale, TOP, clipped, day_name, days_axis, figure, label,
+    legend, no_figure, numbers, x_of,
 };
 use crate::board::model::columns::Place;
 use crate::board::model::figures::{CycleTime, ProjectFigures, WorkflowFlow};
@@ -17,6 +17,7 @@ use crate::observability::stats::breakdowns::Week;
 use crate::observability::stats::gates::GateStats;
 use crate::observability::stats::numbers::Spread;
 use crate::tasks::headers::summary::time;
+use crate::tasks::view::phrases::span;
 
 /// The number of tasks up to which each has a mark; more share the marks of a grid with cells of size `CELL`.
 const MOST_MARKS: usize = 250;
@@ -24,12 +25,33 @@ const CELL: (u64, u64) = (50, 24);
 /// The number of characters that a chart shows of a title, and of a gate's name.
 const TITLE_ROOM: usize = 60;
 const NAME_ROOM: usize = 20;
+/// Below these, charts would show chance.
+const FEWEST_DAYS: usize = 14;
+const FEWEST_TASKS: usize = 10;
+/// The greatest width of a bar.
+const BAR: u64 = 84;
 /// The left end of the scale of a chart of gates, and the height of a row.
 const GATES_LEFT: u64 = 330;
 const GATE_HEIGHT: u64 = 44;
 
 /// Returns the statistics of a project as a part of a page; `link` returns the link to a task's page.
 pub(crate) fn figures_page(figures: &ProjectFigures, link: &dyn Fn(&TaskId) -> String) -> Markup {
+    let days = &figures.days;
+    html! {
+        section class="figures" aria-label="Statistics" {
+            p.hint { (day_name(days[0])) " to " (day_name(days[days.len() - 1])) }
+            @if figures.unreadable > 0 {
+                p.facts { "Files that cannot be read, and do not count: " (figures.unreadable) }
+            }
+            (four_numbers(figures))
+            @if days.len() < FEWEST_DAYS || figures.cycle_times.len() < FEWEST_TASKS {
+                p.note { "Charts begin with two weeks of work and ten finished tasks." }
+            } @else { (charts(figures, link)) }
+        }
+    }
+}
+
+fn charts(figures: &ProjectFigures, link: &dyn Fn(&TaskId) -> String) -> Markup {
     let (days, weeks) = (&figures.days, &figures.weeks);
     let completed =
         |week: &Week| (week.completed > 0).then(|| (week.completed, week.completed.to_string()));
@@ -39,22 +61,32 @@ pub(crate) fn figures_page(figures: &ProjectFigures, link: &dyn Fn(&TaskId) -> S
         Some((percent, format!("{} of {}", share.part, share.whole)))
     };
     html! {
-        section class="figures" aria-labelledby="statistics" {
-            h1 id="statistics" { "Statistics" }
-            p { (days[0]) " to " (days[days.len() - 1]) }
-            @if figures.unreadable > 0 {
-                p class="unread" { "Files that cannot be read, and do not count: " (figures.unreadable) }
-            }
-            div class="charts" {
-                @if figures.flows.is_empty() { (no_figure("Flow", "There was no task in this time.")) }
-                @for flow in &figures.flows { (flow_chart(flow, days)) }
-                (cycle_chart(figures, link))
-                (weeks_chart("Completed per week", weeks, &figures.zone, "", &completed))
-                (weeks_chart("Sent back per week", weeks, &figures.zone, "%", &sent_back))
-                @for flow in &figures.flows { (gates_chart(&flow.workflow, &figures.gates)) }
-            }
+        div class="charts" {
+            @if figures.flows.is_empty() { (no_figure("Flow", "There was no task in this time.")) }
+            @for flow in &figures.flows { (flow_chart(flow, days)) }
+            (cycle_chart(figures, link))
+            (weeks_chart("Finished per week", weeks, &figures.zone, "", &completed))
+            (weeks_chart("Sent back per week", weeks, &figures.zone, "%", &sent_back))
+            @for flow in &figures.flows { (gates_chart(&flow.workflow, &figures.gates)) }
         }
     }
+}
+
+/// Returns the four numbers that tell most.
+fn four_numbers(figures: &ProjectFigures) -> Markup {
+    let last = figures.weeks.last().map_or(0, |week| week.completed);
+    let half = figures.cycle_spread.map_or("none yet".to_owned(), |spread| span(spread.p50));
+    let sum = |of: &dyn Fn(&Week) -> u64| figures.weeks.iter().map(of).sum::<u64>();
+    let (back, judged) = (sum(&|week| week.rejections.part), sum(&|week| week.rejections.whole));
+    let share =
+        (back * 100).checked_div(judged).map_or("none yet".to_owned(), |part| format!("{part} %"));
+    let numbers = [
+        ("Finished", figures.cycle_times.len().to_string()),
+        ("Finished in the last week", last.to_string()),
+        ("From first gate to done, half", half),
+        ("Sent back, of all decisions", share),
+    ];
+    html! { dl.numbers { @for (name, value) in numbers { div { dt { (name) } dd { (value) } } } } }
 }
 
 /// Returns the name of a place for people.
@@ -99,7 +131,7 @@ fn flow_chart(flow: &WorkflowFlow, days: &[Date]) -> Markup {
     let head: Vec<&str> = ["Day"].into_iter().chain(names.iter().map(|(_, name)| *name)).collect();
     let rows = html! {
         @for day in every.rev().step_by(7) {
-            tr { th scope="row" { (days[day]) } @for band in &flow.bands { td { (band.counts[day]) } } }
+            tr { th scope="row" { (day_name(days[day])) } @for band in &flow.bands { td { (band.counts[day]) } } }
         }
     };
     let about = "How many tasks were at each place at the end of a day. Finished ones count from the first of these days.";
@@ -108,7 +140,7 @@ fn flow_chart(flow: &WorkflowFlow, days: &[Date]) -> Markup {
 }
 
 fn cycle_chart(figures: &ProjectFigures, link: &dyn Fn(&TaskId) -> String) -> Markup {
-    let (heading, tasks) = ("Cycle time", &figures.cycle_times);
+    let (heading, tasks) = ("Time to done", &figures.cycle_times);
     let Some(spread) = figures.cycle_spread else {
         return no_figure(heading, "No task was completed in this time.");
     };
@@ -143,7 +175,7 @@ fn cycle_chart(figures: &ProjectFigures, link: &dyn Fn(&TaskId) -> String) -> Ma
     let about = format!(
         "Half of the tasks took at most {median}, 85 % at most {most}, from their first gate to their end. Each line across is several times the one below it."
     );
-    let rest = numbers(&["Task", "Completed", "Took"], &rows);
+    let rest = numbers(&["Task", "Finished", "Took"], &rows);
     figure((heading, &about), SIZE, &drawing, &rest)
 }
 
@@ -200,7 +232,7 @@ fn summary(tasks: &[&CycleTime], zone: &TimeZone) -> [String; 3] {
 }
 
 fn date(seconds: i64, zone: &TimeZone) -> String {
-    time(seconds).to_zoned(zone.clone()).date().to_string()
+    day_name(time(seconds).to_zoned(zone.clone()).date())
 }
 
 /// Returns a column for each week. `bar` returns its height, and the height in words.
@@ -224,14 +256,15 @@ fn weeks_chart(
         @for ((day, bar), x) in bars.iter().zip(places.clone()) {
             @if let Some((value, words)) = bar {
                 @let top = scale.height(*value);
-                rect class="mark c0" x=(x + wide / 8) y=(top) width=(wide - wide / 4) height=(BOTTOM - top) {
+                @let bar = (wide - wide / 4).min(BAR);
+                rect class="mark c0" x=(x + (wide - bar) / 2) y=(top) width=(bar) height=(BOTTOM - top) {
                     title { (day) ": " (words) }
                 }
             }
         }
         path class="axis-line" d={ "M" (LEFT) " " (BOTTOM) "H" (RIGHT) } {}
         @for ((day, _), x) in bars.iter().zip(places.take_while(|x| *x < RIGHT - 150)).step_by(every) {
-            text class="axis start" x=(x) y=(BOTTOM + 34) { (day) }
+            text class="axis middle" x=(x + wide / 2) y=(BOTTOM + 34) { (day) }
         }
     };
     let rows = html! {

@@ -38,7 +38,7 @@ pub(super) fn figure<N: Render>(
 
 /// Returns a figure without a chart: a sentence that explains why.
 pub(super) fn no_figure(heading: &str, why: &str) -> Markup {
-    html! { figure class="chart" { h2 { (heading) } p class="none" { (why) } } }
+    html! { figure class="chart" { h2 { (heading) } p class="no-chart" { (why) } } }
 }
 
 /// Returns the numbers of a drawing as a table, folded under it.
@@ -159,9 +159,14 @@ pub(super) fn days_axis(days: &[Date]) -> Markup {
     html! {
         path class="axis-line" d={ "M" (LEFT) " " (BOTTOM) "H" (RIGHT) } {}
         @for (at, anchor) in named {
-            text class={ "axis " (anchor) } x=(x_of(at, days.len())) y=(BOTTOM + 34) { (days[at]) }
+            text class={ "axis " (anchor) } x=(x_of(at, days.len())) y=(BOTTOM + 34) { (day_name(days[at])) }
         }
     }
+}
+
+/// Returns a day as people name it, as in `Nov 3`.
+pub(super) fn day_name(day: Date) -> String {
+    day.strftime("%b %-d").to_string()
 }
 
 /// Returns the x coordinate of item `at` of `of` items.

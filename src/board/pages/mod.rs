@@ -1,14 +1,16 @@
 //! The pages as HTML: each is a function of its data. The server and the export make the same ones.
 
-pub(super) mod board_page;
+pub(crate) mod board_page;
 mod charts;
-pub(super) mod forms;
+pub(crate) mod forms;
+mod frame_words;
 mod graph;
-pub(super) mod layout;
-pub(super) mod markdown;
+pub(crate) mod layout;
+pub(crate) mod markdown;
+mod parts;
 mod plot;
-pub(super) mod project_pages;
-pub(super) mod task_page;
+pub(crate) mod project_pages;
+pub(crate) mod task_page;
 
 pub(crate) use charts::figures_page;
 pub(crate) use graph::workflow_svg;

@@ -6,7 +6,8 @@
 use maud::{Markup, html};
 use serde_json::{Value, json};
 
-use super::layout::PageFrame;
+use super::layout::{PageFrame, hidden};
+use super::parts::{form_id, icon};
 use crate::board::model::act::BoardAct;
 use crate::board::model::page::{OpeningPage, OutcomeChoice, OutputField, TaskDetails};
 use crate::domain::{AgentId, CompletionId, Map, Status, Ticket};
@@ -25,6 +26,17 @@ impl Posted {
     pub(crate) fn text(&self, name: &str) -> &str {
         let found = self.0.iter().find(|(key, _)| key == name);
         found.map_or("", |(_, value)| value.trim())
+    }
+
+    /// Returns all values of a field that is there more than once.
+    pub(crate) fn all<'p>(&'p self, name: &'p str) -> impl Iterator<Item = &'p str> {
+        self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Returns the form of one task of several: `extra` comes first, so that it counts.
+    pub(crate) fn for_task(&self, ticket: &Ticket, extra: Self) -> Self {
+        let ticket = ("ticket".to_owned(), ticket.to_string());
+        Self(extra.0.into_iter().chain([ticket]).chain(self.0.iter().cloned()).collect())
     }
 
     /// Returns the lines of a text as browsers send it, without bullets and empty lines.
@@ -68,7 +80,8 @@ impl Posted {
             // The text of a task is kept as it was typed.
             InputKind::Text if field.name == "body" => json!(self.many_lines(field.name)),
             InputKind::Text | InputKind::Word(_) => json!(self.many_lines(field.name).trim()),
-            InputKind::Texts if field.name == "tags" => json!(self.tags()),
+            InputKind::Texts if field.name == "tags" => json!(self.words("tags")),
+            InputKind::Texts if field.name == "assignee" => json!(self.words("assignee")),
             InputKind::Texts | InputKind::Links => json!(self.lines(field.name)),
             _ => return None,
         };
@@ -105,14 +118,32 @@ impl Posted {
         Ok(())
     }
 
-    fn tags(&self) -> Vec<String> {
-        let tags = self.text("tags").split([',', ' ', '\n']).map(|tag| tag.trim_start_matches('#'));
-        let tags = tags.filter(|tag| !tag.is_empty());
-        tags.map(str::to_owned).collect()
+    /// Returns the words of a field, without the signs that people put before them.
+    fn words(&self, name: &str) -> Vec<String> {
+        let words = self.text(name).split([',', ' ', '\n']);
+        let words = words.map(|word| word.trim_start_matches(['#', '@']));
+        words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
     }
 
     /// Leaves out of an edit what the person did not change.
     fn complete_edit(&self, page: &TaskDetails, given: &mut Map) -> Result<(), String> {
+        let has = |name: &str| self.0.iter().any(|(key, _)| key == name);
+        let emptied = ["due", "milestone", "assignee"]
+            .into_iter()
+            .filter(|key| has(key) && self.text(key).is_empty());
+        let emptied: Vec<&str> = emptied.collect();
+        if !emptied.is_empty() {
+            given.insert("unset".to_owned(), json!(emptied));
+        }
+        if has("tags") {
+            let tags = self.words("tags");
+            let gone = page.sheet.tags.iter().filter(|tag| !tags.contains(tag));
+            given.insert("untag".to_owned(), json!(gone.collect::<Vec<_>>()));
+        }
+        // The form of one field leaves title and text alone.
+        if !has("title") && !has("body") {
+            return Ok(());
+        }
         let (title, was) = (self.text("title"), self.text("title-was"));
         if title.is_empty() {
             return Err("`title` is missing".to_owned());
@@ -150,8 +181,12 @@ pub(crate) fn ensure_visit(ticket: &Ticket, page: &TaskDetails) -> Result<(), St
     }
 }
 
-/// Returns the forms for a person at a task. `kept` holds the fields of a form that was refused.
-pub(crate) fn task_forms(
+/// The most outcomes that stand beside each other; the others are in the menu.
+const SHOWN: usize = 4;
+
+/// Returns the acts of a person at a task: the outcomes of its gate, and a menu of the others. `kept` holds the fields of a form that was
+/// refused.
+pub(crate) fn task_acts(
     frame: &PageFrame,
     page: &TaskDetails,
     you: &AgentId,
@@ -160,19 +195,73 @@ pub(crate) fn task_forms(
 ) -> Markup {
     let usable = page.openings.iter().filter(|one| one.agents.contains(you) && !one.blocked);
     let usable: Vec<&OpeningPage> = usable.collect();
-    let is_only = usable.iter().map(|opening| opening.choices.len()).sum::<usize>() == 1;
+    let choices = usable.iter().flat_map(|one| one.choices.iter().map(|choice| (*one, choice)));
+    let choices: Vec<(&OpeningPage, &OutcomeChoice)> = choices.collect();
+    let judges = choices.iter().any(|(_, choice)| choice.rejects);
+    let is_shown =
+        |(_, choice): &(&OpeningPage, &OutcomeChoice)| !judges || choice.approves || choice.rejects;
+    let (mut shown, mut rest): (Vec<_>, Vec<_>) = choices.into_iter().partition(is_shown);
+    rest.extend(shown.split_off(shown.len().min(SHOWN)));
+    let form = |place, class| completion_form(frame, page, place, completion, kept, class);
+    let has_note = shown.iter().any(|(_, choice)| is_quick(frame, choice));
+    let small = small_acts(page, you);
+    let takes =
+        |operation: &&Operation| [table::CLAIM.name, table::UNBLOCK.name].contains(&operation.name);
+    let first = small.iter().copied().find(takes).filter(|_| shown.is_empty());
     html! {
-        section.do #do aria-label="What you may do" data-ticket=(page.ticket) {
-            @for opening in &usable {
-                h2 { "You are asked: " (opening.station) }
-                @for choice in &opening.choices {
-                    (completion_form(frame, page, (opening, choice), completion, kept, is_only))
+        div.acts.do #do data-ticket=(page.ticket) {
+            @for (at, place) in shown.iter().enumerate() {
+                @let class = if at == 0 { "button primary" } else { "button" };
+                @if is_quick(frame, place.1) && kept.is_none() { (quick_form(frame, page, *place, completion)) }
+                @else { (form(*place, class)) }
+            }
+            @if let Some(act) = first { (small_act(frame, page, act, kept, "button primary")) }
+            details.over open[kept.is_some_and(|kept| small.iter().any(|act| act.name == kept.text("act")) && kept.text("act") != "comment")] {
+                summary.icon aria-label="More acts" { (icon("more")) }
+                div.menu {
+                    @if has_note && kept.is_none() {
+                        @for place in shown.iter().filter(|(_, choice)| is_quick(frame, choice)) { (form(*place, "")) }
+                    }
+                    @for place in &rest { (form(*place, "")) }
+                    @for act in small.iter().filter(|act| act.name != table::COMMENT.name && first.is_none_or(|first| first.name != act.name)) {
+                        (small_act(frame, page, act, kept, ""))
+                    }
+                    a href={ (frame.links.task(&page.id)) "/edit" } { "Edit title and text" }
                 }
             }
-            @if let Some(kept) = kept.filter(|kept| !has_form(page, &usable, you, kept)) { (typed(kept)) }
-            (other_acts(frame, page, you, kept))
+        }
+        @if let Some(kept) = kept.filter(|kept| !has_form(page, &usable, you, kept)) { (typed(kept)) }
+    }
+}
+
+/// Returns true if one click is enough: the gate asks for nothing, and nobody signs.
+fn is_quick(frame: &PageFrame, choice: &OutcomeChoice) -> bool {
+    choice.approves && choice.outputs.is_empty() && !frame.signs
+}
+
+fn quick_form(
+    frame: &PageFrame,
+    page: &TaskDetails,
+    (opening, choice): (&OpeningPage, &OutcomeChoice),
+    completion: &CompletionId,
+) -> Markup {
+    html! {
+        form method="post" action=(frame.links.task(&page.id)) data-outcome=(choice.outcome) data-to=(choice.leads) data-label=(choice.label) {
+            (hidden(frame, "complete", &opening.ticket.to_string()))
+            input type="hidden" name="outcome" value=(choice.outcome);
+            input type="hidden" name="id" value=(completion);
+            button.button.primary type="submit" data-act="approve" { (icon("check")) (full_label(page, opening, choice)) }
         }
     }
+}
+
+/// Returns an outcome as an act, with the place that it leads to; at a fork, the branch comes first.
+fn full_label(page: &TaskDetails, opening: &OpeningPage, choice: &OutcomeChoice) -> String {
+    let branch =
+        if page.openings.len() > 1 { format!("{}: ", opening.station) } else { String::new() };
+    let leads =
+        if choice.leads.is_empty() { String::new() } else { format!(" → {}", choice.leads) };
+    format!("{branch}{}{leads}", choice.label)
 }
 
 /// Returns true if the page still has the form that was sent.
@@ -192,17 +281,10 @@ fn typed(kept: &Posted) -> Markup {
         (is_typed || name.starts_with("out.")) && !value.trim().is_empty()
     });
     html! {
-        h2 { "What you typed" }
-        @for (name, value) in fields { p.facts { (name.trim_start_matches("out.")) } pre tabindex="0" { (value) } }
-    }
-}
-
-/// Returns the fields that each form of a task has.
-pub(crate) fn hidden(frame: &PageFrame, act: &str, ticket: &str) -> Markup {
-    html! {
-        input type="hidden" name="form" value=(frame.form_token);
-        input type="hidden" name="act" value=(act);
-        @if !ticket.is_empty() { input type="hidden" name="ticket" value=(ticket); }
+        section.panel.kept {
+            h2 { "What you typed" }
+            @for (name, value) in fields { p.facts { (name.trim_start_matches("out.")) } pre tabindex="0" { (value) } }
+        }
     }
 }
 
@@ -212,7 +294,7 @@ fn completion_form(
     (opening, choice): (&OpeningPage, &OutcomeChoice),
     completion: &CompletionId,
     kept: Option<&Posted>,
-    is_only: bool,
+    class: &str,
 ) -> Markup {
     let ticket = opening.ticket.to_string();
     let kept = kept.filter(|kept| {
@@ -223,20 +305,18 @@ fn completion_form(
     let value = |name: &str| kept.map(|kept| kept.text(name)).unwrap_or_default();
     // A refused completion changed nothing, so it may be sent again under the same id.
     let id = kept.map_or_else(|| completion.to_string(), |kept| kept.text("id").to_owned());
-    let key = format!("{}-{}", ticket.replace(['@', '/', '.'], "-"), choice.outcome);
+    let key = form_id(&ticket, &choice.outcome);
+    let note = if is_quick(frame, choice) && class.is_empty() { " with a note" } else { "" };
     html! {
-        details.form name="say" open[is_only || kept.is_some()] {
-            summary.reject[choice.rejects].approve[choice.approves] {
-                b { (choice_label(choice)) }
-                @if let Some(to) = &choice.to { " → " (to) }
-            }
-            form method="post" action=(frame.links.task(&page.id)) data-outcome=(choice.outcome) data-to=[choice.to.as_ref()] data-sign=[frame.signs.then(|| format!("{}/to-sign", frame.links.task(&page.id)))] {
+        details.form name="say" open[kept.is_some()] {
+            summary class=(class) data-act=(if choice.rejects { "reject" } else { &choice.outcome }) { (full_label(page, opening, choice)) (note) }
+            form.fill #(key) method="post" action=(frame.links.task(&page.id)) data-outcome=(choice.outcome) data-to=(choice.leads) data-label={ (choice.label) (note) } data-sign=[frame.signs.then(|| format!("{}/to-sign", frame.links.task(&page.id)))] {
                 (hidden(frame, "complete", &ticket))
                 input type="hidden" name="outcome" value=(choice.outcome);
                 input type="hidden" name="id" value=(id);
                 @if !choice.meaning.is_empty() { p.meaning { (choice.meaning) } }
                 @if choice.needs_blockers || choice.rejects {
-                    label for=(format!("{key}-blockers")) { @if choice.rejects { "To fix, one a line" } @else { "Waits for, one a line" } }
+                    label for=(format!("{key}-blockers")) { @if choice.rejects { "To fix, one point a line" } @else { "Waits for, one a line" } }
                     textarea #(format!("{key}-blockers")) name="blockers" rows="3" required[choice.needs_blockers] { (value("blockers")) }
                 }
                 label for=(format!("{key}-summary")) {
@@ -247,18 +327,9 @@ fn completion_form(
                 @for field in choice.outputs.iter().filter(|one| !one.name.contains(['.', '['])) {
                     (output_field(&key, field, value(&format!("out.{}", field.name))))
                 }
-                button.primary type="submit" { (choice_label(choice)) }
+                button.button.primary type="submit" { (choice.label) }
             }
         }
-    }
-}
-
-/// Returns the name of an outcome for people.
-fn choice_label(choice: &OutcomeChoice) -> String {
-    match &*choice.outcome {
-        outcome if choice.approves => format!("Approve ({outcome})"),
-        outcome if choice.rejects => format!("Send back ({outcome})"),
-        outcome => format!("Say {outcome}"),
     }
 }
 
@@ -274,9 +345,9 @@ fn output_field(key: &str, field: &OutputField, typed: &str) -> Markup {
     html! {
         label for=(id) {
             (field.name)
-            span.hint { " " (field.form) @if !field.required { ", may stay empty" } }
+            span.facts { " " (field.form) @if !field.required { ", may stay empty" } }
         }
-        @if let Some(about) = &field.description { p.hint { (about) } }
+        @if let Some(about) = &field.description { p.facts { (about) } }
         @match &field.input {
             FieldInput::Choice(values) => (choice_field(&id, &name, &values.iter().map(shown).collect::<Vec<_>>(), value, field.required)),
             FieldInput::Bool => (choice_field(&id, &name, &["true".to_owned(), "false".to_owned()], value, field.required)),
@@ -326,30 +397,25 @@ fn typed_fields(operation: &Operation) -> impl Iterator<Item = &'static InputFie
     operation.fields_at(Doors::PAGE).filter(|field| field.name != table::TICKET.name)
 }
 
-fn other_acts(
+fn small_act(
     frame: &PageFrame,
     page: &TaskDetails,
-    you: &AgentId,
+    act: &Operation,
     kept: Option<&Posted>,
+    class: &str,
 ) -> Markup {
+    let kept = kept.filter(|kept| kept.text("act") == act.name);
     html! {
-        h2.hidden { "Other acts" }
-        div.acts {
-            @for act in small_acts(page, you) {
-                @let kept = kept.filter(|kept| kept.text("act") == act.name);
-                @if typed_fields(act).next().is_none() {
-                    form method="post" action=(frame.links.task(&page.id)) {
-                        (hidden(frame, act.name, &page.ticket.to_string()))
-                        button type="submit" { (act_label(act, page)) }
-                    }
-                } @else {
-                    details.form name="say" open[kept.is_some()] {
-                        summary { (act_label(act, page)) }
-                        (small_form(frame, page, act, kept))
-                    }
-                }
+        @if typed_fields(act).next().is_none() {
+            form method="post" action=(frame.links.task(&page.id)) {
+                (hidden(frame, act.name, &page.ticket.to_string()))
+                button class=[(!class.is_empty()).then_some(class)] type="submit" data-act=(act.name) { (act_label(act, page)) }
             }
-            a.button href=(format!("{}/edit", frame.links.task(&page.id))) { "Edit" }
+        } @else {
+            details.form name="say" open[kept.is_some()] {
+                summary class=[(!class.is_empty()).then_some(class)] data-act=(act.name) { (act_label(act, page)) " …" }
+                (small_form(frame, page, act, kept))
+            }
         }
     }
 }
@@ -362,7 +428,7 @@ fn small_form(
 ) -> Markup {
     let value = |name: &str| kept.map(|kept| kept.text(name)).unwrap_or_default();
     html! {
-        form method="post" action=(frame.links.task(&page.id)) {
+        form.fill method="post" action=(frame.links.task(&page.id)) {
             (hidden(frame, act.name, &page.ticket.to_string()))
             @for field in typed_fields(act) {
                 @let (id, name) = (format!("act-{}-{}", act.name, field.name), field.name);
@@ -379,7 +445,7 @@ fn small_form(
                     _ => textarea #(id) name=(name) rows="2" required[required] { (value(name)) },
                 }
             }
-            button.primary type="submit" { (act_label(act, page)) }
+            button.button.primary type="submit" { (act_label(act, page)) }
         }
     }
 }

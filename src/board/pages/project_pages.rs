@@ -1,0 +1,221 @@
+//! Pages of a whole project: its activity, the issues that need attention, a workflow, and the result of verifying the history.
+
+use maud::{Markup, html};
+
+use super::layout::{LISTED, PageContent, PageFrame, left_out, names, prose};
+use super::parts::icon;
+use crate::board::model::activity::ActivityEntry;
+use crate::board::model::columns::BoardView;
+use crate::board::model::drawing::{edge_label, edge_words, place_words};
+use crate::domain::{TaskId, Workflow, counted};
+use crate::health::overview::{Overview, StatusEntry, StatusLists};
+use crate::history::verify::history::Verification;
+use crate::rules::{Edge, Rules, edges};
+use crate::tasks::view::phrases;
+
+/// Returns the page of the latest activity: below the heading of each day, the entries of each task.
+pub(crate) fn activity(frame: &PageFrame, entries: &[ActivityEntry]) -> PageContent {
+    let day = |entry: &ActivityEntry| phrases::day_heading(entry.at, frame.at, &frame.zone);
+    let body = html! {
+        div.days #activity data-live {
+            @if entries.is_empty() {
+                section.blank { h2 { "Nothing has happened yet" } a.button href=(frame.links.board()) { "Board" } }
+            }
+            @for entries in entries.chunk_by(|a, b| day(a) == day(b)) {
+                section.day {
+                    h2 { (day(&entries[0])) }
+                    @for (task, entries) in by_task(entries) {
+                        article.about {
+                            h3 { a dir="auto" href=(frame.links.task(task)) { (entries[0].title) } code title=(task) { (task.local()) } }
+                            div.log.flat { ol { @for run in entries.chunk_by(|a, b| a.agent == b.agent && !a.is_person()) {
+                                @if let [entry] = run { (entry_line(frame, entry)) } @else { (run_line(frame, run)) }
+                            } } }
+                        }
+                    }
+                }
+            }
+        }
+    };
+    PageContent::titled("Activity", body)
+}
+
+/// Returns the entries of a day for each task, in the order of their last ones.
+fn by_task(entries: &[ActivityEntry]) -> Vec<(&TaskId, Vec<&ActivityEntry>)> {
+    let mut tasks: Vec<(&TaskId, Vec<&ActivityEntry>)> = Vec::new();
+    for entry in entries {
+        match tasks.iter_mut().find(|(task, _)| **task == entry.task) {
+            Some((_, of_task)) => of_task.push(entry),
+            None => tasks.push((&entry.task, vec![entry])),
+        }
+    }
+    tasks
+}
+
+fn what(entry: &ActivityEntry) -> Markup {
+    let to = entry.to.as_deref().map(|to| to.trim_start_matches('$'));
+    let to = to.map(|to| if to == "end" || to == "complete" { "done" } else { to });
+    html! {
+        @match (&*entry.outcome, to) {
+            ("needs_review" | "reject" | "rejected", Some(to)) => { "sent it back from " (entry.station) " to " b { (to) } },
+            (_, Some(to)) => { (entry.station) " → " b { (to) } },
+            (outcome, None) => { (outcome.replace('_', " ")) " at " (entry.station) },
+        }
+    }
+}
+
+fn who(frame: &PageFrame, entry: &ActivityEntry) -> (Markup, String) {
+    match entry.agent.as_deref().and_then(|agent| agent.parse().ok()) {
+        Some(agent) => (frame.avatar(&agent), frame.name(&agent).to_owned()),
+        None => (icon("check"), String::new()),
+    }
+}
+
+fn entry_line(frame: &PageFrame, entry: &ActivityEntry) -> Markup {
+    let (avatar, name) = who(frame, entry);
+    html! { li { (avatar) p { b { (name) } " " (what(entry)) } (frame.clock(entry.at)) } }
+}
+
+/// Returns several entries of one agent as one line that unfolds.
+fn run_line(frame: &PageFrame, run: &[&ActivityEntry]) -> Markup {
+    let (avatar, name) = who(frame, run[0]);
+    html! {
+        li {
+            (avatar)
+            details.run {
+                summary { (icon("down")) span { b { (name) } " " (run.len()) " steps, the last " (what(run[0])) } }
+                ol { @for entry in run { li { (icon("check")) p { (what(entry)) } (frame.clock(entry.at)) } } }
+            }
+            (frame.clock(run[0].at))
+        }
+    }
+}
+
+/// Returns the page of the issues that need attention.
+pub(crate) fn status(
+    frame: &PageFrame,
+    overview: &Overview<'_>,
+    lists: &StatusLists,
+) -> PageContent {
+    let attention = overview.attention.iter().filter(|issue| issue.code != "task_overdue");
+    let attention: Vec<_> = attention.collect();
+    let counts = overview.counts.iter();
+    let counts = counts.map(|(state, count)| format!("{count} {}", state.replace('_', " ")));
+    let body = html! {
+        div.plain #status data-live {
+            p.facts {
+                (names(counts))
+                @if let Some(branch) = overview.branch { ", on branch " code { (branch) } }
+            }
+            @if frame.you.is_some() { (entries(frame, ("Waiting for you", ""), &lists.waiting_for_you, "aof decide")) }
+            (entries(frame, ("Late", "late since "), &lists.overdue, "aof list --overdue"))
+            (entries(frame, ("Escalated", ""), &lists.escalated, "aof status --json"))
+            h2 { "Problems" }
+            @if attention.is_empty() { p.muted { "None." } }
+            ul.issues { @for issue in attention.iter().take(LISTED) {
+                li { p { (prose(&issue.problem)) } p.fix { (prose(&issue.fix.to_string())) } }
+            } }
+            (left_out(attention.len(), "aof status --json"))
+        }
+    };
+    PageContent::titled("Status", body)
+}
+
+fn entries(
+    frame: &PageFrame,
+    (title, how_long): (&str, &str),
+    entries: &[StatusEntry],
+    all: &str,
+) -> Markup {
+    html! {
+        h2 { (title) }
+        @if entries.is_empty() { p.muted { "None." } }
+        ul { @for entry in entries.iter().take(LISTED) {
+            li {
+                a dir="auto" href=(frame.links.task(&entry.ticket.task)) { (entry.title) }
+                " " span.facts {
+                    @if let Some(gate) = &entry.gate { "at " (gate) ", " }
+                    (how_long) (frame.ago(entry.since))
+                    @if let Some(reason) = &entry.reason { ", " (reason) }
+                }
+            }
+        } }
+        (left_out(entries.len(), all))
+    }
+}
+
+/// Returns a workflow: its drawing, and a table of its gates.
+pub(crate) fn workflow(
+    frame: &PageFrame,
+    board: &BoardView,
+    (rules, workflow): (&Rules, &Workflow),
+    graph: &Markup,
+) -> PageContent {
+    let head = html! {
+        h1 { "Workflow" }
+        @if rules.project.workflows.len() > 1 {
+            nav.tabs aria-label="Workflows" { @for one in &rules.project.workflows {
+                a href=(frame.links.workflow(&one.name)) aria-current=[(one.name == workflow.name).then_some("page")] { (one.name) }
+            } }
+        } @else { span.muted { (workflow.name) } }
+    };
+    let ways = edges(workflow);
+    let body = html! {
+        div.flow {
+            section #graph data-live aria-label="Drawing" { (graph) }
+            div #gates.scroll data-live tabindex="0" role="group" aria-label="Gates" {
+                table.gates {
+                    thead { tr { th scope="col" { "Gate" } th scope="col" { "Who" } th.number scope="col" { "Tasks" } th scope="col" { "Leads to" } } }
+                    tbody { @for gate in &workflow.gates {
+                        @let cards: Vec<_> = board.cards().filter(|card| card.workflow == workflow.name && card.gate.as_ref() == Some(&gate.id)).collect();
+                        tr {
+                            th scope="row" { (gate.id) }
+                            td { @if gate.roles().is_empty() { "by itself" } @else { (names(gate.roles())) } }
+                            td.number {
+                                @if !gate.roles().is_empty() { (cards.len()) }
+                                @if let Some(oldest) = cards.iter().map(|card| card.since).min() { small { "oldest " (frame.short_age(oldest)) } }
+                            }
+                            td { @for edge in ways.iter().filter(|edge| edge.from == gate.id) {
+                                p { (way(workflow, edge)) }
+                            } }
+                        }
+                    } }
+                }
+            }
+        }
+    };
+    PageContent { head, body }
+}
+
+/// Returns a route in words: where it leads, and for which outcome, unless it is the usual one.
+fn way(workflow: &Workflow, edge: &Edge) -> Markup {
+    let label = edge_words(&edge_label(workflow, edge));
+    html! { (place_words(&edge.to)) @if !label.is_empty() { span.muted { ", " (label) } } }
+}
+
+/// Returns the result of verifying the history.
+pub(crate) fn verification(frame: &PageFrame, verified: &Verification) -> PageContent {
+    let open: Vec<_> = verified.open().collect();
+    let body = html! {
+        p.notice.refusal[!open.is_empty()] {
+            @if open.is_empty() { "The history holds: " } @else { (counted(open.len(), "finding")) " in " }
+            (counted(verified.commits, "commit")) " with " (counted(verified.changes, "change")) " of tasks."
+        }
+        @if !verified.ends.is_empty() { p { "The history is shallow: older commits are not here." } }
+        @if !open.is_empty() {
+            div.scroll.plain tabindex="0" role="group" aria-label="Findings" { table {
+                thead { tr { @for head in ["Commit", "When", "By", "Task", "What"] { th scope="col" { (head) } } } }
+                tbody { @for finding in open.iter().take(LISTED) {
+                    tr {
+                        td { code { (finding.commit.to_string().get(..10).unwrap_or_default()) } }
+                        td { (frame.ago(finding.authored)) }
+                        td { (finding.author) }
+                        td { @if let Some(task) = &finding.task { (task) } }
+                        td { (finding.rule.sentence()) ": expected " (finding.expected) ", found " (finding.found) }
+                    }
+                } }
+            } }
+            (left_out(open.len(), "aof verify"))
+        }
+    };
+    PageContent::titled("Verify", body)
+}
