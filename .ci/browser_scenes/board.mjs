@@ -15,17 +15,18 @@ export async function login(stage) {
   check(!(await again.goto(link)).ok(), "a link logs in a second browser");
   equal((await again.goto(server.board)).status(), 401, "the status of the board for a stranger is wrong");
 
-  const places = await page.locator(".column").evaluateAll((columns) => columns.map((own) => own.dataset.place));
-  for (const place of ["implement", "code-review", "test", "approve"]) check(places.includes(place), `the board has no column \`${place}\``);
+  check((await page.locator("[data-place=implement]").count()) === 1, "the board has no column `implement`");
+  const strips = await page.locator(".strip").allInnerTexts();
+  equal(strips.map((text) => text.trim()), ["5 empty", "done 0"], "the strips of the gates without cards are wrong");
   const cards = page.locator('[data-place="implement"] .card');
   equal(await cards.count(), 25, "the number of cards that a column shows at first is wrong");
-  await page.click('[data-place="implement"] .more a');
+  await page.click('[data-place="implement"] .others a');
   equal(await cards.count(), 28, "the number of cards behind `more` is wrong");
 
   await page.fill("#q", "tag:payments");
   await page.press("#q", "Enter");
   await within(page.waitForURL(/q=/), "the filter is not sent by Enter");
-  equal(await page.locator(".card .title").allTextContents(), ["Part 7"], "the cards of a tag are wrong");
+  equal(await page.locator(".card h3 a").allTextContents(), ["Part 7"], "the cards of a tag are wrong");
   await page.fill("#q", "is:nonsense");
   await page.press("#q", "Enter");
   await within(page.waitForSelector("#fault"), "a filter that says nothing is not told");
@@ -56,12 +57,13 @@ async function wasRejected(shop, page, before) {
 export async function drag(stage) {
   const { shop, page, before } = await reviewed(stage);
   await liftCard(page, "AOF-first");
-  const named = (kind) => page.locator(`.column.${kind}`).evaluateAll((columns) => columns.map((own) => own.dataset.place));
-  equal(await named("offered"), ["implement", "test"], "the columns that are offered are wrong");
-  check((await named("dimmed")).includes("approve"), "a column that no outcome leads to is not dimmed");
+  const named = (kind) => page.locator(`[data-place]${kind}`).evaluateAll((places) => places.map((own) => own.dataset.place));
+  equal(await named(":has(.drop)"), ["implement", "test security docs approve"], "the places that are offered are wrong");
+  check((await named(".dimmed")).includes("(finished)"), "a place that no outcome leads to is not dimmed");
+  equal(await page.locator(".drop").allInnerTexts(), ["Send back → implement", "Approve → test"], "the acts of the places are wrong");
   await dropCard(page, "implement");
   equal(await page.locator("dialog form").count(), 1, "the number of forms for one column is wrong");
-  equal(await page.locator(".dimmed, .offered").count(), 0, "the number of marked columns after the drop is wrong");
+  equal(await page.locator(".dimmed, .drop").count(), 0, "the number of marked places after the drop is wrong");
   await page.fill('dialog [name="blockers"]', BLOCKERS.join("\n"));
   await page.click("dialog button.primary");
   await wasRejected(shop, page, before);
@@ -75,8 +77,8 @@ export async function keys(stage) {
   check((await focused()) !== "AOF-first", "`j` does not begin at the first column");
   await keyboard.press("l");
   equal(await focused(), "AOF-first", "the card that `l` leads to is wrong");
-  await keyboard.press("m");
-  await within(page.waitForSelector("dialog[open]"), "`m` brings no form");
+  await keyboard.press("r");
+  await within(page.waitForSelector("dialog[open]"), "`r` brings no form");
   for (let tabs = 0; !(await focused()).endsWith("needs_review-blockers"); tabs++) {
     check(tabs < 20, "Tab does not lead to the field of what is to be fixed");
     await keyboard.press("Tab");
@@ -96,7 +98,7 @@ export async function together(stage) {
   const pages = [await stage.visit(server), await stage.visit(server)];
   for (const page of pages) {
     await server.open(page, "tasks/AOF-first");
-    await page.click("details.form summary:has-text('complete')");
+    await page.click("details.form summary:has-text('Done')");
   }
   const [first, second] = pages;
   const [summary, kept] = ['details[open] [name="summary"]', "What the slower one typed"];

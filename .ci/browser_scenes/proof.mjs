@@ -97,7 +97,7 @@ export async function passkey(stage) {
     equal((await shop.show(task)).gate.current, "approve", `the gate after a signature ${kind} is wrong`);
   }
 
-  await page.click("details.form summary:has-text('complete')");
+  await page.click("details.form summary:has-text('Approve')");
   await page.click("details[open] button.primary");
   await within(page.waitForSelector(".notice[role=status]"), "the page does not tell that the approval counts");
   const { status, gateHistory } = await shop.show(task);
@@ -128,7 +128,7 @@ export async function killed(stage) {
   for (const task of tasks) {
     const before = await shop.commits();
     await server.open(page, `tasks/${task}`);
-    await page.click("details.form summary:has-text('complete')");
+    await page.click("details.form summary:has-text('Done')");
     await page.fill('details[open] [name="summary"]', "Done before the end");
     const sent = page.waitForRequest((request) => request.method() === "POST");
     const answered = page.waitForEvent("domcontentloaded");

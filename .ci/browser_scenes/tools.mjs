@@ -53,14 +53,14 @@ export async function moveTo(page, selector) {
 export async function liftCard(page, task) {
   await moveTo(page, `#card-${task}`);
   await page.mouse.down();
-  await moveTo(page, `#card-${task} .facts`);
-  await moveTo(page, '[data-place="test"]');
-  await within(page.waitForSelector(".column.offered"), "no column is offered to a card that is dragged");
+  await moveTo(page, `#card-${task} .meta`);
+  await moveTo(page, '[data-place~="test"]');
+  await within(page.waitForSelector("[data-place] > .drop"), "no place is offered to a card that is dragged");
 }
 
 /** Drops the card that was taken up, and waits for what the column asks for. */
 export async function dropCard(page, place) {
-  await moveTo(page, `[data-place="${place}"]`);
+  await moveTo(page, `[data-place~="${place}"] > .drop`);
   await page.mouse.up();
   await within(page.waitForSelector("dialog[open]"), "no form comes for a card that was dropped");
 }

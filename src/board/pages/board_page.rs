@@ -274,7 +274,7 @@ fn lane_columns(
             @for one in &drawn {
                 @match one {
                     Drawn::Column(column, cards) => (column_section(frame, board, lane, (column, cards), query)),
-                    Drawn::Strips(columns) if columns.len() >= TOGETHER => section.strip title=(names(columns.iter().map(|one| place_title(&one.place)))) {
+                    Drawn::Strips(columns) if columns.len() >= TOGETHER => section.strip data-place=(columns.iter().map(|one| one.place.name()).collect::<Vec<_>>().join(" ")) title=(names(columns.iter().map(|one| place_title(&one.place)))) {
                         h2 { (columns.len()) " empty" }
                     },
                     Drawn::Strips(columns) => @for column in columns { (strip(frame, column)) },

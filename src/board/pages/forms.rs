@@ -216,7 +216,7 @@ pub(crate) fn task_acts(
                 @else { (form(*place, class)) }
             }
             @if let Some(act) = first { (small_act(frame, page, act, kept, "button primary")) }
-            details.over open[kept.is_some_and(|kept| small.iter().any(|act| act.name == kept.text("act")) && kept.text("act") != "comment")] {
+            details.acts-menu open[kept.is_some_and(|kept| small.iter().any(|act| act.name == kept.text("act")) && kept.text("act") != "comment")] {
                 summary.icon aria-label="More acts" { (icon("more")) }
                 div.menu {
                     @if has_note && kept.is_none() {

@@ -53,15 +53,15 @@ pub(crate) fn task(
             }
             (points(frame, &page.sheet.points))
             aside aria-label="Fields" { (fold(frame, page, board, graph)) }
-            div {
-                section.text #body data-live aria-label="Text" {
+            div #reading data-live {
+                section.text #body aria-label="Text" {
                     @if let Some(Value::String(text)) = page.frontmatter.get("description") { p.description { (text) } }
                     @if page.sheet.text.trim().is_empty() { p.muted { "This task has no text." } } @else { (markdown(&page.sheet.text)) }
                 }
                 section aria-labelledby="history-head" {
                     h2 #history-head { "History" }
                     @if frame.acts() { (comment_form(frame, page, kept)) }
-                    div.log #history data-live { (history(frame, page)) }
+                    div.log #history { (history(frame, page)) }
                 }
             }
         }

@@ -80,7 +80,7 @@ async function swap(address) {
   show(newer);
 }
 
-const isOpen = (part) => part.querySelector(":popover-open, details.over[open], .fields details[open]");
+const isOpen = (part) => part.querySelector(":popover-open, details.acts-menu[open], .fields details[open]");
 
 /** Puts in the parts of a newer page that differ. Whole parts are replaced, so nothing that stays is seen to move. */
 function show(newer) {
@@ -94,7 +94,9 @@ function show(newer) {
     const other = newer.getElementById(part.id);
     if (!other || other.outerHTML === part.outerHTML || isOpen(part)) continue;
     const open = all("details", part).map((own) => own.open);
+    const typed = all("textarea[id]", part).filter((own) => own.value !== own.defaultValue).map((own) => [own.id, own.value]);
     part.replaceWith(other);
+    for (const [id, value] of typed) other.querySelector(`#${id}`).value = value;
     all("details", other).forEach((own, at) => (own.open = open[at] ?? own.open));
   }
   for (const list of all(".cards, .board")) {
@@ -280,10 +282,10 @@ async function formsOf(task) {
   });
 }
 
-/** Returns whether a form leads to a place of the board. */
+/** Returns whether a form leads to a place of the board. A strip may be several gates. */
 function leadsTo(form, place) {
-  const name = place.dataset.place === "(finished)" ? "done" : place.dataset.place;
-  return form.to.split(" or ").includes(name);
+  const names = place.dataset.place.split(" ").map((name) => (name === "(finished)" ? "done" : name));
+  return form.to.split(" or ").some((to) => names.includes(to));
 }
 
 function ask(task, forms) {
