@@ -5,6 +5,7 @@ import * as live from "./live.mjs";
 import { load } from "./load.mjs";
 import * as pages from "./pages.mjs";
 import * as proof from "./proof.mjs";
+import { surface } from "./surface.mjs";
 import { Failure, Stage, launch, pause } from "./tools.mjs";
 
 /** How long a scene may take, however slow the machine is. A browser that hangs has no limit of its own. */
@@ -12,7 +13,7 @@ const LONGEST = 300_000;
 /** What is run only where it is asked for. */
 const ASKED_FOR = { "--pictures": { pictures: pages.pictures }, "--load": { load } };
 
-const SCENES = { ...board, ...live, ...pages.SCENES, ...proof };
+const SCENES = { ...board, ...live, ...pages.SCENES, ...proof, surface };
 
 async function play(name, scene) {
   const stage = new Stage(await launch());

@@ -85,8 +85,8 @@ export class Stage {
   }
 
   /** Returns a project with the gates of the template `sdlc`. */
-  async shop() {
-    const shop = new Shop(path.join(this.home, "shop"), this.environment);
+  async shop(name = "shop") {
+    const shop = new Shop(path.join(this.home, name), this.environment);
     fs.mkdirSync(shop.folder);
     await shop.aof("init", "--template", "sdlc");
     return shop;
@@ -178,7 +178,7 @@ export class Server {
     check(typeof first === "string", `the server does not start: ${server.said}`);
     server.url = JSON.parse(first).url;
     server.port = Number(new URL(server.url).port);
-    server.board = `${server.url}/shop/`;
+    server.board = `${server.url}/${path.basename(shop.folder)}/`;
     return server;
   }
 

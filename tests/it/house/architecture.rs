@@ -409,3 +409,30 @@ fn violations_are_found() {
         assert_eq!(check(path, text), Vec::<String>::new(), "{text}");
     }
 }
+
+#[test]
+fn the_style_names_each_colour_once_among_its_tokens() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/board/web/assets/board.css");
+    let style = fs::read_to_string(path).expect("the style");
+    let end = style.find("\n}").expect("the tokens are the first rule");
+    let named = |text: &str| -> Vec<String> {
+        let is_colour = |word: &&str| {
+            let is_hex = |hex: &str| hex.len() >= 3 && hex.chars().all(|c| c.is_ascii_hexdigit());
+            let functions = ["rgb(", "rgba(", "hsl(", "hsla(", "oklch("];
+            word.strip_prefix('#').is_some_and(is_hex)
+                || functions.iter().any(|f| word.starts_with(f))
+        };
+        let words = text
+            .split([' ', ',', ';', ')', '\n'])
+            .map(|word| word.trim_start_matches("light-dark("));
+        words.filter(is_colour).map(str::to_owned).collect()
+    };
+    assert_eq!(named(&style[end..]), Vec::<String>::new());
+    let tokens = &style[..end];
+    assert!(named(tokens).len() > 60, "{tokens}");
+    let names =
+        tokens.split(';').filter_map(|token| token.trim().strip_prefix("--")?.split(':').next());
+    let names: Vec<&str> = names.collect();
+    let distinct: std::collections::BTreeSet<&str> = names.iter().copied().collect();
+    assert_eq!(names.len(), distinct.len(), "a token is there twice");
+}

@@ -41,9 +41,9 @@ pub(crate) fn waiting(
             @if count == 0 {
                 section.blank { h2 { "Nothing waits for you" } a.button href=(frame.links.board()) { "Board" } }
             } @else {
-                form.bulk.script #bulk hidden method="post" action=(frame.links.act("bulk")) {
+                form.bulk #bulk method="post" action=(frame.links.act("bulk")) {
                     (hidden(frame, "approve", ""))
-                    b role="status" {}
+                    b role="status" { "Selected" }
                     button.button.small { "Approve" }
                 }
                 ol.rows aria-label="Waiting for you" {

@@ -30,7 +30,7 @@ pub(in crate::board::pages) fn work(diff: &Result<WorkDiff, String>) -> Markup {
         text.lines().filter(|line| line.starts_with(sign) && !line.starts_with(head)).count()
     };
     html! {
-        h3 {
+        h2 {
             @if files.is_empty() { "No file changed" } @else {
                 (counted(files.len(), "file")) " changed, +" (count(&diff.text, '+', "+++")) " −" (count(&diff.text, '-', "---"))
             }
@@ -48,7 +48,7 @@ pub(in crate::board::pages) fn work(diff: &Result<WorkDiff, String>) -> Markup {
             }
         }
         @if !diff.untracked.is_empty() {
-            h3 { "Files that git does not know yet" }
+            h2 { "Files that git does not know yet" }
             ul { @for file in &diff.untracked { li { code { (file) } } } }
         }
     }

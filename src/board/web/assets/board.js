@@ -221,7 +221,6 @@ function showSelected() {
   const bar = document.getElementById("bulk");
   if (!bar) return;
   const count = all("[name=tickets]:checked").length;
-  bar.hidden = count === 0;
   bar.querySelector("b").textContent = `${count} selected`;
   const approve = bar.querySelector("button:only-of-type");
   if (approve) approve.textContent = `Approve ${count}`;

@@ -1,0 +1,118 @@
+// How the pages look, measured: nothing scrolls sideways, work begins near the top, texts and targets are large enough, nothing moves.
+
+import axe from "axe-core";
+import { check, equal } from "./tools.mjs";
+
+const WIDTHS = [1280, 820, 390];
+const THEMES = ["light", "dark"];
+/** How far down the first card may begin. */
+const FIRST_CARD = { 1280: 110, 820: 150, 390: 150 };
+/** Words that pages no longer say. */
+const GONE = ["Say complete", "Other acts", "finished lately", "To mend", "wants one thing settled", "your word", "needs_review"];
+
+/** Titles that are hard to show, and tasks in all states. */
+async function fillHard(shop) {
+  const titles = ["x", "A title of sixty letters, which is as long as most of them", "Word ".repeat(40).trim(), "שלום עולם, כותרת מימין", "日本語のタイトル 👩‍💻 全角文字がとても長い"];
+  for (const title of titles) await shop.new(title, "--due", "today", "-p", "critical");
+  const nine = Array.from({ length: 9 }, (_, at) => ["--tag", `label-${at}`]).flat();
+  const tagged = await shop.new("Nine tags", ...nine, "-p", "low", "--due", "+3d");
+  for (let number = 1; number <= 40; number++) await shop.new(`One of forty: ${number}`);
+  const [taken, blocked, sent, ended, waits] = [await shop.new("Taken"), await shop.new("Blocked"), await shop.new("Sent back"), await shop.new("Cancelled"), await shop.new("Held")];
+  await shop.aof("claim", taken, "--agent", "agent-dev-1");
+  await shop.aof("block", blocked, "-m", "It waits for legal", "--agent", "agent-dev-1");
+  await shop.say(sent, "agent-dev-1", "complete");
+  await shop.say(sent, "agent-review-1", "needs_review", "--blocker", "Add a test for an expired card", "--blocker", "Name the field");
+  await shop.aof("comment", sent, "-m", "Please look at Safari, too.", "--agent", "agent-dev-1");
+  await shop.aof("cancel", ended, "-m", "Not needed", "--agent", "human-ann-example");
+  await shop.aof("hold", waits, "-m", "Later", "--agent", "human-ann-example");
+  await shop.new("After another one", "--depends", tagged, "--parent", sent);
+  for (const number of [1, 2, 3]) {
+    const task = await shop.new(`For approval ${number}`, "-p", number === 1 ? "high" : "medium");
+    await shop.say(task, "agent-dev-1", "complete");
+    await shop.say(task, "agent-review-1", "complete");
+  }
+  return sent;
+}
+
+/** What is wrong with a page as it is now, and figures of it. */
+function measure([gone, isTouch]) {
+  const faults = [];
+  const shown = (own) => own.checkVisibility({ visibilityProperty: true, opacityProperty: true }) && own.getClientRects().length > 0 && !own.closest(".hidden, .skip");
+  const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+  if (wide > 0) faults.push(`it is ${wide} px wider than the window`);
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const texts = [];
+  let smallest = 99;
+  for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+    const own = node.parentElement;
+    if (!node.data.trim() || own.closest("svg, script") || !shown(own)) continue;
+    texts.push(node.data);
+    const size = parseFloat(getComputedStyle(own).fontSize);
+    if (own.closest(".who")) continue;
+    smallest = Math.min(smallest, size);
+    if (size < 12) faults.push(`the text "${node.data.slice(0, 30)}" has ${size} px`);
+  }
+  const text = texts.join("\n");
+  const iso = /\d{4}-\d\d-\d\d(T\d\d)?/.exec(text);
+  if (iso) faults.push(`it shows the time ${iso[0]}`);
+  for (const word of gone) if (text.includes(word)) faults.push(`it says "${word}"`);
+  let target = 99;
+  for (const own of document.querySelectorAll("button, select, summary, .button, .chip, .icon, main a, input:not([type=hidden])")) {
+    if (!shown(own) || own.closest(".text, p, svg, .hint") || own.matches(".card h3 a")) continue;
+    // What a label or a larger area around it takes counts with it.
+    const box = (own.closest("label") ?? own).getBoundingClientRect();
+    const after = getComputedStyle(own, "::after");
+    const more = after.position === "absolute" && after.content !== "none" ? -2 * parseFloat(after.top) : 0;
+    const high = Math.round(box.height + (more || 0));
+    const least = isTouch && own.matches("button, select, .button, .chip, .icon") ? 44 : 24;
+    target = Math.min(target, high);
+    if (high < least) faults.push(`the target ${own.outerHTML.slice(0, 80)} is ${high} px high`);
+  }
+  const first = document.querySelector(".card")?.getBoundingClientRect().top;
+  return { faults: [...new Set(faults)].slice(0, 8), first, smallest, target };
+}
+
+async function looked(stage, server, pages, figures) {
+  for (const width of WIDTHS)
+    for (const colorScheme of THEMES) {
+      const isTouch = width < 900;
+      const page = await stage.visit(server, { colorScheme, viewport: { width, height: 844 }, hasTouch: isTouch, isMobile: isTouch });
+      await page.addInitScript(() => {
+        window.moved = 0;
+        new PerformanceObserver((list) => list.getEntries().forEach((entry) => (window.moved += entry.value))).observe({ type: "layout-shift", buffered: true });
+      });
+      for (const name of pages) {
+        await server.open(page, name);
+        const place = `\`${name}\` (${colorScheme}, ${width} px)`;
+        await page.waitForLoadState("networkidle").catch(() => {});
+        const found = await page.evaluate(measure, [GONE, isTouch]);
+        equal(found.faults, [], `what is measured at ${place} is wrong`);
+        if (found.first !== undefined) {
+          check(found.first < FIRST_CARD[width], `the first card at ${place} begins at ${found.first} px`);
+          figures.first[width] = Math.max(figures.first[width] ?? 0, Math.round(found.first));
+        }
+        figures.smallest = Math.min(figures.smallest, found.smallest);
+        const moved = await page.evaluate(() => window.moved);
+        check(moved < 0.001, `something at ${place} moves by ${moved} while it is loaded`);
+        await page.evaluate(axe.source);
+        const violations = await page.evaluate(async () => (await window.axe.run(document, { resultTypes: ["violations"] })).violations.flatMap(({ id, nodes }) => nodes.map((own) => `${id}: ${own.html.slice(0, 120)} ${own.any[0]?.message ?? ""}`)));
+        equal(violations, [], `what axe-core finds at ${place} is wrong`);
+        figures.count++;
+      }
+      await page.context().close();
+    }
+}
+
+export async function surface(stage) {
+  const figures = { first: {}, smallest: 99, count: 0 };
+  const bare = await stage.shop("bare");
+  await bare.aof("cancel", "first", "-m", "Nothing is to be done", "--agent", "human-ann-example");
+  const shop = await stage.shop();
+  const task = await fillHard(shop);
+  const server = await stage.serve(shop, "human-ann-example");
+  await looked(stage, server, ["", "?q=xyzzy", `tasks/${task}`, "waiting", "list", "activity", "statistics", "workflow"], figures);
+  const empty = await stage.serve(bare, "human-ann-example");
+  await looked(stage, empty, [""], figures);
+  const { first } = figures;
+  return `${figures.count} pages; the first card is at ${WIDTHS.map((width) => `${first[width]} px of ${width}`).join(", ")}; no text below ${figures.smallest} px`;
+}
