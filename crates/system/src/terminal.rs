@@ -1,6 +1,8 @@
 //! The terminal: words quoted for its shell, and the signals that ask this process to stop.
 
-use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+use rustix::termios::{
+    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
+};
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
 use signal_hook::flag;
 use signal_hook::iterator::Signals;
@@ -55,6 +57,31 @@ pub fn hidden_line() -> io::Result<String> {
     let read = stdin().read_line(&mut line);
     tcsetattr(stdin(), OptionalActions::Now, &before)?;
     read.map(|_| line)
+}
+
+/// A terminal that gives each key at once, and shows none; as before when dropped.
+pub struct KeyMode {
+    before: Termios,
+}
+
+impl KeyMode {
+    /// Sets the mode. Ctrl-c is a key as well, so that the terminal is always set back.
+    pub fn begin() -> io::Result<Self> {
+        let before = tcgetattr(stdin())?;
+        let mut keys = before.clone();
+        keys.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
+        keys.special_codes[SpecialCodeIndex::VMIN] = 1;
+        keys.special_codes[SpecialCodeIndex::VTIME] = 0;
+        tcsetattr(stdin(), OptionalActions::Now, &keys)?;
+        Ok(Self { before })
+    }
+}
+
+impl Drop for KeyMode {
+    fn drop(&mut self) {
+        // A terminal that has gone needs nothing.
+        let _ = tcsetattr(stdin(), OptionalActions::Now, &self.before);
+    }
 }
 
 /// The exit status that shells report for a process that was interrupted.

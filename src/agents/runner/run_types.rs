@@ -108,6 +108,7 @@ pub struct PersonQuestion<'a> {
     pub file: &'a TaskFile,
     pub path: &'a ProjectPath,
     pub context: &'a GateContext,
+    pub rules: &'a Rules,
     /// The previous answer if it was refused.
     pub refused: Option<&'a Refused>,
 }

@@ -348,7 +348,9 @@ fn ask_people(
             };
             let (file, context, _) = task_brief(&workspace, &wait.ticket)?;
             let (file, context, path) = (&file, &context, &view.path);
-            let asked = PersonQuestion { opening, file, path, context, refused: refused.as_ref() };
+            let rules = &in_force.rules;
+            let before = refused.as_ref();
+            let asked = PersonQuestion { opening, file, path, context, rules, refused: before };
             let Some(completion) = audience.decide(&asked) else { break };
             match complete_by_person(project, wait, completion, stop, audience)? {
                 Ok(answer) => return Ok(answer),

@@ -378,14 +378,14 @@ impl Audience for RunView {
 
     fn decide(&mut self, asked: &PersonQuestion<'_>) -> Option<Completion> {
         let (person, root) = self.person.as_ref()?;
-        let ask = || approval::ask(self.output, person, root, asked, None, &self.stop);
+        let ask = || approval::ask(self.output, (person, root), asked, None, &[], &self.stop);
         let reply = match &self.live {
             Some(live) => live.all.suspend(ask),
             None => ask(),
         };
         match reply {
             PersonReply::Completion(completion) => Some(*completion),
-            PersonReply::Later | PersonReply::Ended => None,
+            _ => None,
         }
     }
 }

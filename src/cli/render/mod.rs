@@ -3,4 +3,5 @@
 pub(crate) mod changes;
 pub(crate) mod markdown;
 pub(crate) mod page;
+pub(crate) mod prompt_keys;
 pub(crate) mod table;

@@ -1,8 +1,9 @@
-//! Asks a person at the terminal to decide at a gate: yes, no with what to fix, show the diff, or later. Returns a completion.
+//! Asks a person at the terminal to decide at a gate, by single keys. Returns a completion.
 
 use std::cell::Cell;
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, Read, Write};
 use std::path::Path;
+use std::str::Utf8Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -10,36 +11,33 @@ use std::thread;
 use std::time::Duration;
 
 use crate::agents::runner::{PersonQuestion, Refused};
+use crate::cli::render::markdown::rendered;
+use crate::cli::render::prompt_keys::{PromptKey, PromptKeys};
 use crate::cli::{
-    CliError, CliResult, Output, Session, bold, cyan, dim, now, red, value_of, yellow,
+    CliError, CliResult, Output, Session, bold, cyan, dim, now, red, value_of, width, yellow,
 };
 use crate::dispatch::workplaces::openings;
 use crate::domain::{
     AgentId, Completion, CompletionContent, Map, Outcome, Ticket, approving, rejecting,
 };
 use crate::files::printable::{inert, one_line};
+use crate::files::task_file::body_parts;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::rules::{RefusalKind, Rules, branch_of};
+use crate::rules::{RefusalKind, Rules, branch_of, open_points};
 use crate::storage::ProjectPath;
 use crate::storage::random::ulid;
-use crate::system::terminal;
+use crate::system::terminal::{self, KeyMode};
 use crate::tasks::complete::{Signing, complete_signed};
+use crate::tasks::edit::{self, Comment};
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::view::brief::task_brief;
+use crate::tasks::view::phrases::short_age;
 use crate::tasks::view::task_view::show;
 use crate::tasks::view::work_diff::work_diff;
 
 /// The interval at which a wait for a line checks whether the run must stop.
 const TICK: Duration = Duration::from_millis(50);
-
-/// An answer at the prompt.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum PromptAnswer {
-    Outcome(Outcome),
-    Diff,
-    Later,
-}
 
 /// The default summary of an approval.
 pub(crate) const APPROVED: &str = "Approved";
@@ -67,7 +65,9 @@ pub(super) fn blank(ticket: Ticket, agent: AgentId) -> CliResult<Completion> {
 pub(super) enum PersonAnswer {
     Completed(Box<Changed>),
     Later,
-    /// The input has ended.
+    /// The last act is to be taken back.
+    Undo,
+    /// The person leaves, or the input has ended.
     Ended,
     /// The person may not decide there now.
     NotAsked,
@@ -81,6 +81,7 @@ pub(super) fn ask_here(
     completion: &Completion,
     signing: Signing<'_>,
     mode: DryRun,
+    extras: &[PromptKey],
 ) -> CliResult<PersonAnswer> {
     let stop = Arc::default();
     if has_checks(&workspace.rules()?.rules) {
@@ -101,16 +102,27 @@ pub(super) fn ask_here(
         let Some(opening) = opening else { return Ok(PersonAnswer::NotAsked) };
         let (file, context, _) = task_brief(workspace, &ticket)?;
         let (file, path, context) = (&file, &view.path, &context);
-        let asked = PersonQuestion { opening, file, path, context, refused: refused.as_ref() };
+        let rules = &in_force.rules;
+        let before = refused.as_ref();
+        let asked = PersonQuestion { opening, file, path, context, rules, refused: before };
         let outcome = |word: &String| word.parse::<Outcome>().ok();
         let wanted = completion.content.outcome.as_ref().and_then(outcome);
         if wanted.as_ref().is_some_and(|end| context.outcomes.iter().all(|(one, _)| one != end)) {
             return Ok(PersonAnswer::NotAsked);
         }
         let (person, root) = (&completion.agent, workspace.paths.root());
-        let reply = ask(session.output, person, root, &asked, wanted.as_ref(), &stop);
+        let (output, wanted) = (session.output, wanted.as_ref());
+        let reply = ask(output, (person, root), &asked, wanted, extras, &stop);
         let answer = match reply {
             PersonReply::Completion(answer) => answer,
+            PersonReply::Comment(text) => {
+                let comment = Comment { text, agent: Some(completion.agent.clone()) };
+                let id = &ticket.task;
+                edit::comment(workspace, id, &comment, mode)?;
+                session.output.say(format!("{id}: commented"));
+                continue;
+            }
+            PersonReply::Undo => return Ok(PersonAnswer::Undo),
             PersonReply::Later => return Ok(PersonAnswer::Later),
             PersonReply::Ended => return Ok(PersonAnswer::Ended),
         };
@@ -136,18 +148,20 @@ pub(super) fn ask_here(
 /// A person's reply to a question.
 pub(crate) enum PersonReply {
     Completion(Box<Completion>),
+    Comment(String),
+    Undo,
     Later,
-    /// The input has ended, or the run must stop.
+    /// The person leaves, the input has ended, or the run must stop.
     Ended,
 }
 
-/// Asks the person for a decision; `wanted` is the outcome that they have already named.
+/// Asks the person for a decision; `wanted` is the outcome that they have already named, `extras` are keys that only some callers offer.
 pub(crate) fn ask(
     output: Output,
-    person: &AgentId,
-    project: &Path,
+    (person, project): (&AgentId, &Path),
     asked: &PersonQuestion<'_>,
     wanted: Option<&Outcome>,
+    extras: &[PromptKey],
     stop: &AtomicBool,
 ) -> PersonReply {
     if !asked.opening.agents.contains(person) {
@@ -158,72 +172,81 @@ pub(crate) fn ask(
             output.say(format!("{} {}", red("refused:"), inert(&refused.why)));
             output.say(format!("{} {}", bold("hint:"), inert(&refused.fix)));
         }
-        None => show_task(output, asked),
+        None => show_task(output, asked, SHORT),
     }
     let outcomes: Vec<Outcome> =
         asked.context.outcomes.iter().map(|(outcome, _)| outcome.clone()).collect();
+    let keys = PromptKeys::of(asked, &outcomes, wanted, extras);
     let prompt = Terminal { output, stop, has_ended: Cell::new(false) };
-    let completion = loop {
-        let Some(line) = prompt.line(&question(&outcomes, wanted)) else { break None };
-        match answer(&outcomes, wanted, &line) {
-            Some(PromptAnswer::Later) => break None,
-            Some(PromptAnswer::Diff) => show_diff(output, project, asked.path),
-            Some(PromptAnswer::Outcome(outcome)) => {
-                break prompt.completion(person, asked, &outcome);
-            }
-            None => output.say(format!("`{}` is none of these", inert(&line))),
+    let mut is_shown = false;
+    loop {
+        if !std::mem::replace(&mut is_shown, true) {
+            output.say(format!("\n{}", keys.lines()));
         }
-    };
-    match completion {
-        Some(completion) => PersonReply::Completion(Box::new(completion)),
-        None if prompt.has_ended.get() => PersonReply::Ended,
-        None => PersonReply::Later,
+        let Some(key) = prompt.key() else { return PersonReply::Ended };
+        let reply = match keys.meaning(key) {
+            Some(PromptKey::Skip) => return PersonReply::Later,
+            Some(PromptKey::Leave) => return PersonReply::Ended,
+            Some(PromptKey::Undo) => return PersonReply::Undo,
+            Some(PromptKey::Diff) => {
+                show_diff(output, project, asked.path);
+                None
+            }
+            Some(PromptKey::Text) => {
+                show_task(output, asked, usize::MAX);
+                None
+            }
+            Some(PromptKey::Help) => {
+                output.say(keys.help());
+                None
+            }
+            Some(PromptKey::Comment) => prompt.answer("Comment: ").map(PersonReply::Comment),
+            Some(PromptKey::Outcome(outcome)) => prompt
+                .completion(person, asked, &outcome)
+                .map(|completion| PersonReply::Completion(Box::new(completion))),
+            // Keys without a meaning, such as the rest of a word, change nothing.
+            None => continue,
+        };
+        match reply {
+            Some(reply) => return reply,
+            None if prompt.has_ended.get() => return PersonReply::Ended,
+            None => is_shown = false,
+        }
     }
 }
 
-fn show_task(output: Output, asked: &PersonQuestion<'_>) {
+/// The number of lines of a text that are shown at once.
+const SHORT: usize = 12;
+
+fn show_task(output: Output, asked: &PersonQuestion<'_>, lines: usize) {
     let (task, opening) = (&asked.file.task, asked.opening);
-    output.say(format!("\n{} {}", cyan(&opening.ticket), bold(one_line(&task.title))));
-    output.say(format!("  {}: {}", opening.station, one_line(&asked.context.role)));
+    output.say(format!("\n{}  {}", cyan(&task.id), bold(one_line(&task.title))));
+    let since = task.gate.as_ref().map(|open| short_age(open.entered, now())).unwrap_or_default();
+    output.say(format!("{}  {since}  {}", opening.station, one_line(&asked.context.role)));
     let context = &asked.context;
-    for text in context.prompt.iter().chain(&context.instructions) {
-        output.say(format!("\n{}\n", inert(text.trim())));
+    let mut texts: Vec<String> = Vec::new();
+    let asks = context.prompt.iter().chain(&context.instructions).map(String::as_str);
+    for text in asks.chain(body_parts(asked.file.body()).texts) {
+        texts.extend(std::iter::once(String::new()));
+        texts.extend(rendered(text, width().min(88)).lines().map(|line| format!("  {line}")));
+    }
+    texts.iter().take(lines).for_each(|line| output.say(line));
+    if texts.len() > lines {
+        output.say(dim(format!("  ... (v: all {} lines)", texts.len())));
     }
     for expected in &context.expectations {
         output.say(format!("  - {}", one_line(expected)));
     }
+    let points = open_points(task);
+    if !points.is_empty() {
+        output.say(bold("\nOpen points"));
+        points.iter().for_each(|point| output.say(format!("  [ ] {}", one_line(point))));
+    }
     if let Some(last) = task.history.last() {
         let who = last.agent.as_ref().map(|agent| format!(" by {agent}")).unwrap_or_default();
         let (station, outcome, summary) = (last.station(), &last.outcome, one_line(&last.summary));
-        output.say(dim(format!("  before: {station} ({outcome}){who}: {summary}")));
+        output.say(dim(format!("\nbefore: {station} ({outcome}){who}: {summary}")));
     }
-}
-
-fn question(outcomes: &[Outcome], wanted: Option<&Outcome>) -> String {
-    if let Some(wanted) = wanted {
-        return format!("{wanted}: [y]es, [d]iff, [l]ater? ");
-    }
-    let (approving, rejecting) = (approving(outcomes), rejecting(outcomes));
-    let words = outcomes.iter().filter_map(|outcome| match outcome {
-        outcome if Some(outcome) == approving => Some("[y]es"),
-        outcome if Some(outcome) == rejecting => Some("[n]o"),
-        Outcome::Decision(_) => Some(outcome.as_str()),
-        _ => None,
-    });
-    format!("{}, blocked, [d]iff, [l]ater? ", words.collect::<Vec<_>>().join(", "))
-}
-
-fn answer(outcomes: &[Outcome], wanted: Option<&Outcome>, line: &str) -> Option<PromptAnswer> {
-    let word = line.trim().to_lowercase();
-    let outcome = match (word.as_str(), wanted) {
-        ("d" | "diff", _) => return Some(PromptAnswer::Diff),
-        ("l" | "later" | "", _) | ("n" | "no", Some(_)) => return Some(PromptAnswer::Later),
-        ("y" | "yes", Some(_)) => wanted,
-        ("y" | "yes", None) => approving(outcomes),
-        ("n" | "no", None) => rejecting(outcomes),
-        (word, _) => outcomes.iter().find(|outcome| outcome.is_meant_by(word)),
-    };
-    Some(PromptAnswer::Outcome(outcome?.clone()))
 }
 
 /// The terminal at which the person types.
@@ -258,7 +281,7 @@ impl Terminal<'_> {
             outcome if Some(outcome) == approving(&outcomes) => APPROVED.to_owned(),
             outcome => format!("Decided: {outcome}"),
         });
-        let summary = self.line(&format!("Summary ({}): ", one_line(&usual)))?;
+        let summary = self.answer(&format!("Summary ({}): ", one_line(&usual)))?;
         let content = CompletionContent {
             outcome: Some(outcome.to_string()),
             summary: Some(if summary.is_empty() { usual } else { summary }),
@@ -272,7 +295,7 @@ impl Terminal<'_> {
 
     /// Asks what must be fixed or waited for; `before` is the last, refused answer.
     fn blockers(&self, before: Option<&Vec<String>>) -> Option<Vec<String>> {
-        self.output.say("What has to be fixed, or what does it wait for? A line for each; an empty line ends, `l` leaves it for later.");
+        self.output.say("What has to be fixed, or what does it wait for? A line for each; an empty line ends, `q` goes back.");
         if let Some(before) = before {
             let before = one_line(&before.join("; "));
             self.output.say(format!("An empty line now keeps: {before}"));
@@ -283,7 +306,7 @@ impl Terminal<'_> {
                 (line, _) if !line.is_empty() => blockers.push(line),
                 _ if !blockers.is_empty() => return Some(blockers),
                 (_, Some(before)) => return Some(before.clone()),
-                (_, None) => self.note("it needs at least one; `l` leaves it for later"),
+                (_, None) => self.note("it needs at least one; `q` goes back"),
             }
         }
     }
@@ -314,7 +337,7 @@ impl Terminal<'_> {
             let value = loop {
                 match (self.answer(&question)?.as_str(), kept) {
                     ("", Some(value)) => break value.clone(),
-                    ("", None) => self.note("the gate needs it; `l` leaves it for later"),
+                    ("", None) => self.note("the gate needs it; `q` goes back"),
                     (line, _) => break value_of(line),
                 }
             };
@@ -327,37 +350,71 @@ impl Terminal<'_> {
         self.output.say(format!("{} {text}", yellow("note:")));
     }
 
-    /// Returns the answer to a question; `None` if it is left for later.
+    /// Returns the answer to a question; `None` if the person goes back to the keys.
     fn answer(&self, question: &str) -> Option<String> {
         let line = self.line(question)?;
-        (!matches!(line.to_lowercase().as_str(), "l" | "later")).then_some(line)
+        (line != "q" && !line.starts_with('\u{1b}')).then_some(line)
+    }
+
+    /// Returns the key that the person presses; `None` if they leave, the input has ended, or the run must stop.
+    fn key(&self) -> Option<char> {
+        let mode = KeyMode::begin().ok();
+        let read = self.read("> ", |input| {
+            let mut bytes = Vec::new();
+            let mut byte = [0];
+            while input.read(&mut byte)? > 0 {
+                bytes.push(byte[0]);
+                let is_begun = |fault: Utf8Error| fault.error_len().is_none();
+                if !std::str::from_utf8(&bytes).is_err_and(is_begun) {
+                    break;
+                }
+            }
+            Ok(bytes)
+        });
+        drop(mode);
+        let key = read.and_then(|bytes| String::from_utf8_lossy(&bytes).chars().next());
+        // Ctrl-c and ctrl-d leave.
+        let key = key.filter(|key| !matches!(key, '\u{3}' | '\u{4}'));
+        self.has_ended.set(key.is_none());
+        let shown = key.filter(|key| !key.is_control());
+        self.output.say(shown.map(String::from).unwrap_or_default());
+        key
     }
 
     /// Returns the typed line without surrounding blanks; `None` if the input has ended, or the run must stop.
     fn line(&self, question: &str) -> Option<String> {
+        let line = self.read(question, |input| {
+            let mut line = Vec::new();
+            input.read_until(b'\n', &mut line)?;
+            Ok(line)
+        });
+        self.has_ended.set(line.is_none());
+        Some(String::from_utf8_lossy(&line?).trim().to_owned())
+    }
+
+    /// Returns what the person types; `None` if the input has ended, or the run must stop.
+    fn read(
+        &self,
+        question: &str,
+        read: impl FnOnce(&mut io::StdinLock<'static>) -> io::Result<Vec<u8>> + Send + 'static,
+    ) -> Option<Vec<u8>> {
         let mut stderr = anstream::stderr();
         let _ = write!(stderr, "{question}").and_then(|()| stderr.flush());
-        let (sender, lines) = mpsc::channel();
+        let (sender, typed) = mpsc::channel();
         // No signal interrupts a read. When the run stops, this thread keeps waiting until the program ends, which is soon.
-        thread::spawn(move || {
-            let mut line = Vec::new();
-            let read = io::stdin().lock().read_until(b'\n', &mut line);
-            drop(sender.send(read.map(|_| line)));
-        });
-        let line = loop {
-            match lines.recv_timeout(TICK) {
-                Ok(Ok(line)) => break (!line.is_empty()).then_some(line),
+        thread::spawn(move || drop(sender.send(read(&mut io::stdin().lock()))));
+        loop {
+            match typed.recv_timeout(TICK) {
+                Ok(Ok(bytes)) => return (!bytes.is_empty()).then_some(bytes),
                 Ok(Err(cause)) => {
                     let warning = yellow("warning:");
                     self.output.say(format!("{warning} cannot read from here: {cause}"));
-                    break None;
+                    return None;
                 }
                 Err(RecvTimeoutError::Timeout) if !self.stop.load(Ordering::Relaxed) => {}
-                Err(_) => break None,
+                Err(_) => return None,
             }
-        };
-        self.has_ended.set(line.is_none());
-        Some(String::from_utf8_lossy(&line?).trim().to_owned())
+        }
     }
 }
 
@@ -372,53 +429,5 @@ fn show_diff(output: Output, project: &Path, task: &ProjectPath) {
     if !diff.untracked.is_empty() {
         output.say(bold("new files that git does not know yet, not shown above:"));
         diff.untracked.iter().for_each(|name| output.say(format!("  {}", one_line(name))));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_answer_is_a_letter_or_a_word() {
-        let outcomes: Vec<Outcome> = ["complete", "needs_review", "blocked", "Ship_It"]
-            .map(|word| word.parse().unwrap())
-            .into();
-        let meant = |line: &str| match answer(&outcomes, None, line) {
-            Some(PromptAnswer::Outcome(outcome)) => outcome.to_string(),
-            Some(other) => format!("{other:?}"),
-            None => "nothing".to_owned(),
-        };
-        let lines = ["y\n", " YES ", "n", "d", "l", "\n", "ship_it", "blocked", "maybe", "skip"];
-        assert_eq!(
-            lines.map(meant),
-            [
-                "complete",
-                "complete",
-                "needs_review",
-                "Diff",
-                "Later",
-                "Later",
-                "Ship_It",
-                "blocked",
-                "nothing",
-                "nothing"
-            ]
-        );
-        assert_eq!(answer(&outcomes[3..], None, "y"), None, "a gate that decides has no yes");
-        assert_eq!(question(&outcomes, None), "[y]es, [n]o, Ship_It, blocked, [d]iff, [l]ater? ");
-    }
-
-    #[test]
-    fn decisions_of_that_name_are_yes_and_no() {
-        let outcomes: Vec<Outcome> =
-            ["Approved", "rejected", "later_on"].map(|word| word.parse().unwrap()).into();
-        assert_eq!(question(&outcomes, None), "[y]es, [n]o, later_on, blocked, [d]iff, [l]ater? ");
-        let outcome = |at: usize| Some(PromptAnswer::Outcome(outcomes[at].clone()));
-        assert_eq!(answer(&outcomes, None, "y"), outcome(0));
-        assert_eq!(answer(&outcomes, None, "no"), outcome(1));
-        assert_eq!(answer(&outcomes, Some(&outcomes[1]), "y"), outcome(1));
-        assert_eq!(answer(&outcomes, Some(&outcomes[1]), "n"), Some(PromptAnswer::Later));
-        assert_eq!(question(&outcomes, Some(&outcomes[1])), "rejected: [y]es, [d]iff, [l]ater? ");
     }
 }

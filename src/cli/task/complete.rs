@@ -8,6 +8,7 @@ use super::actions;
 use super::approval::{APPROVED, PersonAnswer, ask_here, blank, has_checks};
 use super::named_tasks::{NamedTask, NamedTasks, TextForm, each};
 use crate::cli::length;
+use crate::cli::render::prompt_keys::PromptKey;
 use crate::cli::{
     ActingAgent, CliError, CliResult, DryRunOption, Session, SignWith, current_run,
     current_session, key_value, object, text_input,
@@ -286,11 +287,11 @@ fn perform(
             || completion.content.outcome.is_none() && completion.content.outputs.is_empty());
     if asks && says_nothing {
         let signing = args.signing.signing();
-        match ask_here(session, workspace, &completion, signing, mode)? {
+        match ask_here(session, workspace, &completion, signing, mode, &[PromptKey::Comment])? {
             PersonAnswer::Completed(changed) => {
                 return Ok(report(session, (workspace, in_force), given, &changed, mode));
             }
-            PersonAnswer::Later | PersonAnswer::Ended => {
+            PersonAnswer::Later | PersonAnswer::Undo | PersonAnswer::Ended => {
                 session.output.say("left for later; nothing was changed");
                 return Ok(Value::Null);
             }

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::environment::{Output, TestEnvironment};
+use crate::support::scripted_agents::send;
 use crate::support::terminal::Seat;
 
 #[test]
@@ -215,16 +216,16 @@ fn a_person_at_a_terminal_is_shown_the_work_and_asked() {
     let mut seat = Seat::of(&env, &["approve", id]);
     seat.shows("Add login");
     seat.shows("before: review (approved) by agent-3: Approved");
-    seat.shows("complete: [y]es, [d]iff, [l]ater? ");
-    seat.types("d");
+    seat.shows("a approve → done   m comment   s skip");
+    seat.presses("d");
     seat.shows("login.rs");
-    seat.shows("[l]ater? ");
-    seat.types("l");
+    seat.shows("q leave");
+    seat.presses("l");
     let (status, screen) = seat.ends();
     assert!(status.success() && screen.contains("nothing was changed"), "{screen}");
     let mut seat = Seat::of(&env, &["complete", id]);
-    seat.shows("[y]es, [n]o, blocked, [d]iff, [l]ater? ");
-    seat.types("n");
+    seat.shows("a approve → ");
+    seat.presses("n");
     seat.shows("- ");
     seat.types("No docs");
     seat.shows("- ");
@@ -240,6 +241,100 @@ fn a_person_at_a_terminal_is_shown_the_work_and_asked() {
 }
 
 #[test]
+fn leaving_at_any_prompt_of_decide_records_nothing() {
+    let env = TestEnvironment::with_rules(DECISIONS, PEOPLE);
+    for number in 0..13 {
+        let _ = at_sign_off(&env, &format!("Task {number}"));
+    }
+    let head = env.git(&["rev-parse", "HEAD"]);
+    // The keys that lead to a prompt, what it shows, and those that lead from there.
+    let prompts: [(&[&str], &str); 5] = [
+        (&[], "q leave"),
+        (&["a"], "Summary (Approved): "),
+        (&["r"], "\n- "),
+        (&["r", "No docs\n", "\n"], "Summary (No docs): "),
+        (&["m"], "Comment: "),
+    ];
+    for (keys, prompt) in prompts {
+        for leaves in ["q", "\u{3}", "\u{1b}", "hang up"] {
+            let mut seat = Seat::of(&env, &["decide"]);
+            seat.shows("1 of 13");
+            seat.shows("q leave");
+            for key in keys {
+                seat.presses(key);
+            }
+            if !keys.is_empty() {
+                seat.shows(prompt);
+            }
+            match leaves {
+                "hang up" => {
+                    send("HUP", &seat.child);
+                    let _ = seat.ends();
+                }
+                // At a text, the terminal makes a signal of ctrl-c.
+                "\u{3}" => {
+                    if keys.is_empty() {
+                        seat.presses("\u{3}");
+                    } else {
+                        send("INT", &seat.child);
+                    }
+                    let _ = seat.ends();
+                }
+                // Back to the keys, and from there out.
+                back => {
+                    if !keys.is_empty() {
+                        seat.types(back);
+                        seat.shows("q leave");
+                    }
+                    seat.presses("q");
+                    let (status, screen) = seat.ends();
+                    assert!(status.success() && screen.contains("13 skipped"), "{screen}");
+                }
+            }
+            assert_eq!(env.git(&["rev-parse", "HEAD"]), head, "{keys:?} {leaves:?}");
+            assert_eq!(env.git(&["status", "--porcelain"]), "");
+        }
+    }
+}
+
+#[test]
+fn decide_comments_and_takes_back() {
+    let env = TestEnvironment::with_rules(DECISIONS, PEOPLE);
+    let id = &at_sign_off(&env, "One");
+    let other = &at_sign_off(&env, "Two");
+    let mut seat = Seat::of(&env, &["decide"]);
+    seat.shows("1 of 2");
+    seat.presses("m");
+    seat.shows("Comment: ");
+    seat.types("Please look at Safari, too");
+    seat.shows(": commented");
+    seat.shows("q leave");
+    seat.presses("a");
+    seat.shows("Summary (Approved): ");
+    seat.types("");
+    seat.shows("z takes it back");
+    seat.shows("2 of 2");
+    seat.shows("z undo");
+    seat.presses("z");
+    seat.shows("One");
+    seat.shows("q leave");
+    seat.presses("s");
+    seat.shows("Two");
+    seat.shows("q leave");
+    seat.presses("r");
+    seat.shows("- ");
+    seat.types("No docs");
+    seat.types("");
+    seat.shows("Summary (No docs): ");
+    seat.types("");
+    seat.shows("1 sent back, 1 skipped");
+    assert!(seat.ends().0.success());
+    assert!(env.task_text(id).contains("Please look at Safari, too"));
+    assert_eq!(shown(&env, id)["gate"]["current"], "sign-off");
+    assert_eq!(shown(&env, other)["gate"]["current"], "implement");
+}
+
+#[test]
 fn decide_asks_about_one_task_after_another() {
     let env = TestEnvironment::with_rules(DECISIONS, PEOPLE);
     for title in ["One", "Two", "Three"] {
@@ -247,20 +342,20 @@ fn decide_asks_about_one_task_after_another() {
     }
     let mut seat = Seat::of(&env, &["decide"]);
     seat.shows("One");
-    seat.shows("[l]ater? ");
-    seat.types("y");
+    seat.shows("q leave");
+    seat.presses("y");
     seat.shows("Summary (Approved): ");
     seat.types("");
     seat.shows("sign-off -> end (complete)");
     seat.shows("Two");
-    seat.shows("[l]ater? ");
-    seat.types("l");
+    seat.shows("q leave");
+    seat.presses("l");
     seat.shows("Three");
-    seat.shows("[l]ater? ");
-    seat.types("y");
+    seat.shows("q leave");
+    seat.presses("y");
     seat.shows("Summary (Approved): ");
     seat.types("");
-    seat.shows("1 decision is left for later");
+    seat.shows("2 approved, 1 skipped");
     assert!(seat.ends().0.success());
     let waiting = env.aof(&["decide", "--json"]).success().json()["waiting"].clone();
     assert_eq!(waiting[0]["title"], "Two");
@@ -629,16 +724,16 @@ fn at_a_terminal_each_is_asked_about_until_the_input_ends() {
     let (env, ids) = at_review(3);
     let mut seat = Seat::of(&env, &["approve", &ids[0], &ids[1], &ids[2]]);
     seat.shows("Task 0");
-    seat.shows("[l]ater? ");
-    seat.types("l");
+    seat.shows("q leave");
+    seat.presses("l");
     seat.shows("left for later");
     seat.shows("Task 1");
-    seat.shows("[l]ater? ");
-    seat.types("y");
+    seat.shows("q leave");
+    seat.presses("y");
     seat.shows("Summary (Approved): ");
     seat.types("");
     seat.shows("Task 2");
-    seat.shows("[l]ater? ");
+    seat.shows("q leave");
     seat.presses("\x04");
     seat.shows("left for later");
     assert!(seat.ends().0.success());

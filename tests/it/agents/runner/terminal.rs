@@ -33,14 +33,14 @@ fn a_person_is_asked_and_the_answer_counts() {
     let mut seat = Seat::of(&env, &["run", "--task", &id]);
     seat.shows("1/2: work");
     seat.shows("work -> approve (complete)");
-    seat.shows("[y]es, [n]o, blocked, [d]iff, [l]ater?");
-    seat.types("perhaps");
-    seat.shows("`perhaps` is none of these");
-    seat.types("d");
+    seat.shows("a approve → ");
+    seat.presses("x?");
+    seat.shows("stand for approve, send back, skip");
+    seat.presses("d");
     seat.shows("the commit before the task was made:");
     seat.shows("new files that git does not know yet");
     seat.shows("  login.rs");
-    seat.types("n");
+    seat.presses("n");
     seat.shows("\n- ");
     seat.types("");
     seat.shows("it needs at least one");
@@ -50,8 +50,8 @@ fn a_person_is_asked_and_the_answer_counts() {
     seat.shows("Summary (login.rs has no tests):");
     seat.types("");
     seat.shows("approve -> work (needs_review)");
-    seat.shows("[l]ater?");
-    seat.types("y");
+    seat.shows("q leave");
+    seat.presses("y");
     seat.shows("Summary (Approved):");
     seat.types("Fine now");
     let (status, screen) = seat.ends();
@@ -79,16 +79,16 @@ fn an_approval_is_signed_if_the_person_has_a_key() {
     env.commit_all("ada signs");
     let id = env.new_task(&["Add login"]);
     let mut seat = Seat::of(&env, &["run", "--task", &id]);
-    seat.shows("[l]ater?");
-    seat.types("y");
+    seat.shows("q leave");
+    seat.presses("y");
     seat.shows("Summary (Approved):");
     seat.types("Fine");
     // What cannot be signed is asked again, and what was said is kept.
     seat.shows("could not be signed");
     seat.shows("--sign-with");
     env.git(&["config", "user.signingKey", "~/ada"]);
-    seat.shows("[l]ater?");
-    seat.types("y");
+    seat.shows("q leave");
+    seat.presses("y");
     seat.shows("Summary (Fine):");
     seat.types("");
     let (status, screen) = seat.ends();
@@ -107,14 +107,14 @@ fn answering_later_leaves_the_task_waiting() {
     let env = environment();
     let id = env.new_task(&["Add login"]);
     let mut seat = Seat::of(&env, &["run", "--task", &id]);
-    seat.shows("[l]ater?");
-    seat.types("l");
+    seat.shows("q leave");
+    seat.presses("l");
     let (status, screen) = seat.ends();
     assert_eq!(status.code(), Some(7), "{screen}");
     assert_eq!(stand(&env, &id), "ready approve -");
     let (status, screen) = Seat::of(&env, &["run", "--task", &id, "--no-ask"]).ends();
     assert_eq!(status.code(), Some(7), "{screen}");
-    assert!(!screen.contains("[l]ater?"), "{screen}");
+    assert!(!screen.contains("q leave"), "{screen}");
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn a_runner_can_be_stopped_while_it_asks() {
     let env = environment();
     let id = env.new_task(&["Add login"]);
     let mut seat = Seat::of(&env, &["run", "--task", &id]);
-    seat.shows("[l]ater?");
+    seat.shows("q leave");
     send("INT", &seat.child);
     let (status, screen) = seat.ends();
     assert_eq!(status.code(), Some(130), "{screen}");
@@ -139,8 +139,8 @@ fn a_terminal_without_a_cursor_is_told_in_lines() {
         });
         seat.shows("Step 1/2: work: coder at ");
         seat.shows("work -> approve (complete)");
-        seat.shows("[l]ater?");
-        seat.types("y");
+        seat.shows("q leave");
+        seat.presses("y");
         seat.shows("Summary (Approved):");
         seat.types("");
         seat.shows("approve -> complete (complete)");
@@ -170,8 +170,8 @@ fn the_gate_s_demands_are_asked_for_and_a_refusal_asks_again() {
     let env = environment_with_outputs();
     let id = env.new_task(&["Add login"]);
     let mut seat = Seat::of(&env, &["run", "--task", &id]);
-    seat.shows("[l]ater?");
-    seat.types("y");
+    seat.shows("q leave");
+    seat.presses("y");
     seat.shows("release (one of ");
     seat.types("");
     seat.shows("the gate needs it");
@@ -180,8 +180,8 @@ fn the_gate_s_demands_are_asked_for_and_a_refusal_asks_again() {
     seat.types("Goes out");
     seat.shows("refused:");
     seat.shows("hint:");
-    seat.shows("[l]ater?");
-    seat.types("y");
+    seat.shows("q leave");
+    seat.presses("y");
     seat.shows("an empty line keeps \"huge\"");
     seat.types("minor");
     seat.shows("Summary (Goes out):");
@@ -199,19 +199,23 @@ fn a_refused_answer_can_be_left_for_later() {
     let env = environment_with_outputs();
     let id = env.new_task(&["Add login"]);
     let mut seat = Seat::of(&env, &["run", "--task", &id]);
-    seat.shows("[l]ater?");
-    seat.types("y");
+    seat.shows("q leave");
+    seat.presses("y");
     seat.shows("release (one of ");
-    seat.types("l");
+    seat.types("q");
+    seat.shows("q leave");
+    seat.presses("l");
     let (status, screen) = seat.ends();
     assert_eq!(status.code(), Some(7), "{screen}");
     let mut seat = Seat::of(&env, &["run", "--task", &id]);
-    seat.shows("[l]ater?");
-    seat.types("blocked");
+    seat.shows("q leave");
+    seat.presses("b");
     seat.shows("\n- ");
     seat.types("No date");
     seat.shows("\n- ");
-    seat.types("l");
+    seat.types("q");
+    seat.shows("q leave");
+    seat.presses("q");
     let (status, screen) = seat.ends();
     assert_eq!(status.code(), Some(7), "{screen}");
     assert_eq!(stand(&env, &id), "ready approve -");
@@ -222,8 +226,8 @@ fn an_answer_that_comes_too_late_ends_no_run() {
     let env = environment();
     let id = env.new_task(&["Add login"]);
     let mut seat = Seat::of(&env, &["run", "--task", &id]);
-    seat.shows("[l]ater?");
-    seat.types("y");
+    seat.shows("q leave");
+    seat.presses("y");
     seat.shows("Summary (Approved):");
     let words = ["--outcome", "complete", "--summary", "Fine", "--agent", "human-ada"];
     let _ = env.aof(&[&["task", "complete", &id][..], &words].concat()).success();
@@ -240,11 +244,11 @@ fn an_answer_is_kept_while_the_task_is_frozen() {
     let env = environment();
     let id = env.new_task(&["Add login"]);
     let mut seat = Seat::of(&env, &["run", "--task", &id]);
-    seat.shows("[l]ater?");
+    seat.shows("q leave");
     let path = format!("tasks/{id}.md");
     let text = env.read(&path);
     env.write(&path, text.replace("summary: Did it", "summary: Did that"));
-    seat.types("y");
+    seat.presses("y");
     seat.shows("Summary (Approved):");
     seat.types("Fine");
     seat.shows("it is tried again");
@@ -257,15 +261,13 @@ fn an_answer_is_kept_while_the_task_is_frozen() {
 }
 
 #[test]
-fn a_line_that_is_no_text_is_asked_for_again() {
+fn a_key_that_is_no_text_changes_nothing() {
     let env = environment();
     let id = env.new_task(&["Add login"]);
     let mut seat = Seat::of(&env, &["run", "--task", &id]);
-    seat.shows("[l]ater?");
-    seat.types_bytes(b"y\xff");
-    seat.shows("is none of these");
-    seat.shows("[l]ater?");
-    seat.types("y");
+    seat.shows("q leave");
+    seat.types_bytes(b"\xff");
+    seat.presses("y");
     seat.shows("Summary (Approved):");
     seat.types("");
     let (status, screen) = seat.ends();
@@ -281,11 +283,11 @@ fn the_diff_begins_with_the_task_and_steers_no_terminal() {
     env.write("agents/evil.md", "\u{1b}]0;owned\u{7}\n");
     env.commit_all("work");
     let mut seat = Seat::of(&env, &["run", "--task", &id]);
-    seat.shows("[l]ater?");
-    seat.types("d");
+    seat.shows("q leave");
+    seat.presses("d");
     seat.shows("+\\u{1b}]0;owned\\u{7}");
-    seat.shows("[l]ater?");
-    seat.types("l");
+    seat.shows("q leave");
+    seat.presses("l");
     let (status, screen) = seat.ends();
     assert_eq!(status.code(), Some(7), "{screen}");
     assert!(!screen.contains("before the task\r\n") && !screen.contains("notes.md"), "{screen}");
@@ -304,7 +306,7 @@ fn a_person_sees_the_message_of_the_gate() {
     let id = env.new_task(&["Add login", "--context", "task=the login"]);
     let mut seat = Seat::of(&env, &["run", "--task", &id]);
     seat.shows("Is the login safe to ship?");
-    seat.shows("[l]ater?");
-    seat.types("l");
+    seat.shows("q leave");
+    seat.presses("l");
     let _ = seat.ends();
 }
