@@ -41,6 +41,9 @@ pub(crate) struct Global {
     #[arg(long, value_name = "WHEN", default_value = "auto", hide_possible_values = true)]
     #[arg(value_parser = words(COLORS), global = true)]
     pub color: ColorChoice,
+    /// Do not show long texts in a pager
+    #[arg(long, global = true)]
+    pub no_pager: bool,
     /// Say more, and log what changes; twice: log what is read too
     #[arg(short, long, action = ArgAction::Count, global = true)]
     pub verbose: u8,

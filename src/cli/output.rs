@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstream::{AutoStream, ColorChoice};
@@ -10,6 +11,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 
+use super::arguments::AGENT;
 use crate::files::diagnostic::{ColorMode, Diagnostic, render_all};
 use crate::files::printable::inert;
 use crate::tasks::plan::DryRun;
@@ -27,12 +29,53 @@ static CLOSED: AtomicBool = AtomicBool::new(false);
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Output {
     json: bool,
+    is_paged: bool,
 }
 
 impl Output {
     pub(crate) fn new(json: bool, colour: ColorChoice) -> Self {
         colour.write_global();
-        Self { json }
+        Self { json, is_paged: false }
+    }
+
+    /// Lets long texts go through a pager.
+    pub(crate) fn paged(self, is_paged: bool) -> Self {
+        Self { is_paged, ..self }
+    }
+
+    /// Prints a text that may be long: through git's pager, if it has more lines than the terminal. Agents, CI and terminals that
+    /// can do nothing get it at once.
+    pub(crate) fn page(self, text: &str) {
+        let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let is_dumb = std::env::var("TERM").is_ok_and(|term| term == "dumb");
+        let is_for_people =
+            self.is_paged && !self.json && !is_dumb && !is_set(AGENT) && !is_set("CI");
+        let rows = terminal_size::terminal_size_of(std::io::stdout()).map(|(_, rows)| rows.0);
+        let is_long = rows.is_some_and(|rows| text.lines().count() >= usize::from(rows));
+        if !(is_for_people && is_long && pager().is_some_and(|pager| self.through(&pager, text))) {
+            self.print(text);
+        }
+    }
+
+    /// Shows a text with the program; returns whether that could be started.
+    fn through(self, pager: &str, text: &str) -> bool {
+        let mut command = Command::new("sh");
+        command.args(["-c", pager]).stdin(Stdio::piped());
+        // As git does: less ends if the text fits, keeps colours, and leaves the text on the screen.
+        for (name, value) in [("LESS", "FRX"), ("LV", "-c")] {
+            if std::env::var_os(name).is_none() {
+                command.env(name, value);
+            }
+        }
+        let Ok(mut child) = command.spawn() else { return false };
+        let choice = AutoStream::choice(&std::io::stdout());
+        let mut bytes = AutoStream::new(Vec::with_capacity(text.len()), choice);
+        let coloured = bytes.write_all(text.as_bytes()).map(|()| bytes.into_inner());
+        if let (Some(mut stdin), Ok(bytes)) = (child.stdin.take(), coloured) {
+            // The reader may leave before the end.
+            let _ = stdin.write_all(&bytes);
+        }
+        child.wait().is_ok()
     }
 
     /// Returns true if `--json` was given.
@@ -132,6 +175,13 @@ impl Output {
             self.say(format!("{}\n", painted(diagnostics)));
         }
     }
+}
+
+/// Returns the pager that git would use; `None` if it is none, or git does not say.
+fn pager() -> Option<String> {
+    let output = Command::new("git").args(["var", "GIT_PAGER"]).output().ok()?;
+    let pager = String::from_utf8(output.stdout).ok()?.trim().to_owned();
+    (output.status.success() && !pager.is_empty() && pager != "cat").then_some(pager)
 }
 
 /// An object, with the version of its form.

@@ -44,7 +44,7 @@ impl Session {
     pub(crate) fn new(global: Global) -> Self {
         start_log(global.verbose, global.log_format);
         Self {
-            output: Output::new(global.json, global.color),
+            output: Output::new(global.json, global.color).paged(!global.no_pager),
             directory: global.directory.unwrap_or_else(|| PathBuf::from(".")),
             wait: global.wait,
             verbose: global.verbose > 0,

@@ -1,7 +1,7 @@
 //! Reads texts from files, from stdin, and from the person's editor.
 
 use std::fs;
-use std::io::{BufRead, Read};
+use std::io::{BufRead, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -67,6 +67,16 @@ pub(crate) fn kept(bytes: &[u8], suffix: &str) -> CliResult<PathBuf> {
     let (_, path) = temporary(suffix).map_err(fault)?.keep().map_err(|error| fault(error.error))?;
     fs::write(&path, bytes).map_err(fault)?;
     Ok(path)
+}
+
+/// Asks for a line.
+pub(crate) fn line(question: &str) -> CliResult<String> {
+    let mut stderr = anstream::stderr();
+    let _ = write!(stderr, "{question}").and_then(|()| stderr.flush());
+    let mut line = String::new();
+    let read = std::io::stdin().lock().read_line(&mut line);
+    read.map_err(|cause| fault(format!("cannot read from here: {cause}")))?;
+    Ok(line.trim().to_owned())
 }
 
 /// Reads the answer to a yes-or-no question; an empty line means yes.

@@ -18,6 +18,7 @@ const BESIDES: &[(&str, &[&str])] = &[
             "dry_run",
             "offline",
             "json",
+            "no_pager",
             "quiet",
             "verbose",
             "color",

@@ -329,12 +329,13 @@ Examples:
   aof new \"Add login\"
   aof new \"Add login\" --tag auth --priority high --body - < login.md
   aof new \"Ship it\" --depends AOF-7qk
+  aof new --from plan.md                    a task for each `- [ ]`, with the text indented below it
   echo '[{\"title\": \"One\"}, {\"title\": \"Two\", \"tags\": [\"api\"]}]' | aof new --from -
 
 In KEY=VALUE the value is JSON, else a text. A number that JSON would write differently (1.10, 1e3) is a text as well, in JSON too.")]
 pub(crate) struct NewArgs {
-    /// What to do, in a few words
-    #[arg(required_unless_present = "from", allow_hyphen_values = true)]
+    /// What to do, in a few words; at a terminal it is asked for
+    #[arg(allow_hyphen_values = true)]
     title: Option<String>,
     #[command(flatten)]
     plan: PlanOptions,
@@ -344,7 +345,7 @@ pub(crate) struct NewArgs {
     /// The workflow that it follows
     #[arg(long, value_name = "NAME")]
     workflow: Option<WorkflowName>,
-    /// Create one task for each object in this JSON file, a list; `-` reads stdin
+    /// Create one task for each object in this file, a list or one on each line, or for each `- [ ]` of Markdown; `-` reads stdin
     #[arg(long, value_name = "FILE|-", conflicts_with_all = ["title", "context", "workflow", "PlanOptions"])]
     from: Option<String>,
     #[command(flatten)]
@@ -362,7 +363,7 @@ pub(crate) fn run_new(session: &Session, args: &NewArgs) -> CliResult {
         }
         None => vec![NewTask {
             fields: PlanChange {
-                title: args.title.clone(),
+                title: Some(title(session, args.title.as_ref())?),
                 ..args.plan.change(session, &workspace, &in_force.rules)?
             },
             body: args.plan.body()?.unwrap_or_default(),
@@ -398,17 +399,70 @@ pub(crate) fn run_new(session: &Session, args: &NewArgs) -> CliResult {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Parses a JSON list of tasks. Fails with the faults of each.
+/// Returns the title: the given one, or what the person types.
+fn title(session: &Session, given: Option<&String>) -> CliResult<String> {
+    if let Some(title) = given {
+        return Ok(title.clone());
+    }
+    if !Session::at_terminal() || session.output.is_json() {
+        let fix = "give it a title, as in `aof new \"Add login\"`";
+        return Err(CliError::refused("missing_title", "a task needs a title".to_owned(), fix));
+    }
+    text_input::line("Title: ")
+}
+
+/// Returns the tasks of a list as JSON objects: a JSON list, an object on each line, or the open boxes of a Markdown list, each with
+/// the indented text below it.
+fn entries(text: &str) -> Result<Vec<Value>, String> {
+    let start = text.trim_start();
+    if start.starts_with('[') && !start.starts_with("[ ]") {
+        let found = json::read(text).map_err(|error| json::reason(&error))?;
+        return json::duplicate_key(text).map_or(Ok(found), Err);
+    }
+    if start.starts_with('{') {
+        let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+        let read = |(place, line): (usize, &str)| {
+            let reason = match json::read(line) {
+                Ok(value) => json::duplicate_key(line).map_or(Ok(value), Err),
+                Err(error) => Err(json::reason(&error)),
+            };
+            reason.map_err(|reason| format!("line {}: {reason}", place + 1))
+        };
+        return lines.map(read).collect();
+    }
+    let mut found: Vec<(String, Vec<&str>)> = Vec::new();
+    for line in text.lines() {
+        let item = ["- ", "* "].iter().find_map(|mark| line.strip_prefix(mark));
+        let open = item.and_then(|item| item.strip_prefix("[ ] "));
+        match (open, found.last_mut()) {
+            (Some(title), _) => found.push((title.trim().to_owned(), Vec::new())),
+            (None, Some((_, body))) if item.is_none() && line.starts_with([' ', '\t']) => {
+                body.push(line)
+            }
+            _ => {}
+        }
+    }
+    if found.is_empty() {
+        return Err("it is no JSON, and has no line that begins with `- [ ]`".to_owned());
+    }
+    let task = |(title, body): (String, Vec<&str>)| {
+        let indent =
+            body.iter().map(|line| line.len() - line.trim_start().len()).min().unwrap_or(0);
+        let body: Vec<&str> =
+            body.iter().map(|line| line.get(indent..).unwrap_or_default()).collect();
+        json!({"title": title, "body": body.join("\n")})
+    };
+    Ok(found.into_iter().map(task).collect())
+}
+
+/// Parses a list of tasks. Fails with the faults of each.
 fn listed(name: &str, text: &str, rules: &Rules, today: Date) -> CliResult<Vec<NewTask>> {
     let name = if name == "-" { "standard input".to_owned() } else { format!("`{name}`") };
     let fix = "give a list of objects, as in `[{\"title\": \"Add login\", \"tags\": [\"auth\"]}]`";
     let refused = |problem: &str| {
         CliError::refused("invalid_tasks", format!("{name} cannot be taken: {problem}"), fix)
     };
-    let entries: Vec<Value> = json::read(text).map_err(|error| refused(&json::reason(&error)))?;
-    if let Some(twice) = json::duplicate_key(text) {
-        return Err(refused(&twice));
-    }
+    let entries = entries(text).map_err(|reason| refused(&reason))?;
     let (mut tasks, mut faults) = (Vec::new(), Vec::new());
     for (entry, number) in entries.into_iter().zip(1..) {
         match task_of(entry, rules, today) {

@@ -59,7 +59,11 @@ pub(crate) fn run_history(session: &Session, args: &HistoryArgs) -> CliResult {
         now: workspace.now(),
         is_exact: session.verbose,
     };
-    session.output.show(|| history_value(&view), || page.text());
+    if session.output.is_json() {
+        session.output.data(history_value(&view));
+    } else {
+        session.output.page(&page.text());
+    }
     Ok(ExitCode::SUCCESS)
 }
 

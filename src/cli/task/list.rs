@@ -214,12 +214,13 @@ pub(crate) fn run(session: &Session, args: &ListArgs) -> CliResult {
             width,
             now: workspace.now(),
         };
-        session.output.print(&drawn(&facts, args, me));
+        let mut text = drawn(&facts, args, me);
         if more > 0 {
-            session.output.say(dim(format!("... {more} more: --limit 0")));
+            text.push_str(&format!("{}\n", dim(format!("... {more} more: --limit 0"))));
         } else if std::io::stdout().is_terminal() {
-            session.output.print(&format!("{}\n", dim(counts(&listing))));
+            text.push_str(&format!("{}\n", dim(counts(&listing))));
         }
+        session.output.page(&text);
     }
     session.warn_all(&warnings);
     let code = changes::tell_unreadable(session, &listing.unreadable);

@@ -84,7 +84,7 @@ pub(crate) fn run_show(session: &Session, args: &ShowArgs) -> CliResult {
             is_exact: session.verbose,
         };
         let named = named.iter().map(|place| &task.history[*place]).collect::<Vec<_>>();
-        session.output.print(&page.text(&named));
+        session.output.page(&page.text(&named));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,11 +1,12 @@
 //! Lists: columns, groups, widths.
 
 use insta::assert_snapshot;
-use serde_json::Value;
+use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;
 
 use crate::cli::web::Board;
 use crate::support::environment::{ORG, Output, TestEnvironment};
+use crate::support::terminal::Seat;
 
 fn at_width(env: &TestEnvironment, columns: &str, args: &[&str]) -> Output {
     let mut command = env.aof_command(args);
@@ -234,4 +235,31 @@ fn all_views_have_one_order() {
     let listed: Vec<&str> =
         shown["waitingForYou"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     assert_eq!(listed.len(), wanted.len());
+}
+
+#[test]
+fn a_long_list_goes_through_the_pager_of_git_and_nothing_else_does() {
+    let env = TestEnvironment::new();
+    let tasks: Vec<Value> = (0..30).map(|n| json!({"title": format!("Task {n}")})).collect();
+    env.write("list.json", json!(tasks).to_string());
+    let _ = env.aof(&["new", "--from", "list.json"]).success();
+    let paged = |args: &[&str], variables: &[(&str, &str)]| {
+        let seat = Seat::with(&env, args, |command| {
+            command.env("TERM", "xterm").env("GIT_PAGER", "sed s/^/paged:/").env_remove("CI");
+            command.envs(variables.iter().copied());
+        });
+        let (status, screen) = seat.ends();
+        assert!(status.success() && screen.contains("Task 29"), "{screen}");
+        screen.contains("paged:")
+    };
+    assert!(paged(&["list"], &[]));
+    assert!(!paged(&["list", "--no-pager"], &[]));
+    assert!(!paged(&["list", "--json"], &[]));
+    for (name, value) in [("AOF_AGENT", "agent-7"), ("CI", "true"), ("TERM", "dumb")] {
+        assert!(!paged(&["list"], &[(name, value)]), "{name}");
+    }
+    let short = Seat::with(&env, &["list", "--limit", "3"], |command| {
+        command.env("TERM", "xterm").env("GIT_PAGER", "sed s/^/paged:/");
+    });
+    assert!(!short.ends().1.contains("paged:"));
 }

@@ -4,6 +4,7 @@ use insta::assert_snapshot;
 
 use crate::support::checker::{check, parse};
 use crate::support::environment::TestEnvironment;
+use crate::support::terminal::Seat;
 
 #[test]
 fn a_new_task_says_all_that_was_said_of_it() {
@@ -165,10 +166,10 @@ fn an_invalid_task_is_refused_whole() {
 
     hint: did you mean `default`?
     ");
-    assert_snapshot!(env.aof_reading(&["task", "new", "--from", "-"], b"{\"title\": \"One\"}"), @r#"
+    assert_snapshot!(env.aof_reading(&["task", "new", "--from", "-"], b"{\"title\": \"One\"}\n[]\n"), @r#"
     exit 4
     --- stderr
-    error: standard input cannot be taken: a list is needed, and this is an object
+    error: standard input cannot be taken: task 2: it is not an object
 
     hint: give a list of objects, as in `[{"title": "Add login", "tags": ["auth"]}]`
     "#);
@@ -338,4 +339,51 @@ fn tasks_of_one_second_keep_the_order_of_their_creation() {
     }
     let _ = env.aof(&["verify"]).success();
     check(&env);
+}
+
+#[test]
+fn tasks_come_from_lines_of_json_and_from_open_boxes() {
+    let env = TestEnvironment::new();
+    let titles = || {
+        let listed = env.aof(&["list", "--json", "--sort", "created"]).success().json();
+        let tasks = listed["tasks"].as_array().unwrap().clone();
+        tasks.iter().map(|task| task["title"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    env.write("lines.jsonl", "{\"title\": \"One\"}\n\n{\"title\": \"Two\", \"tags\": [\"api\"]}\n");
+    let _ = env.aof(&["new", "--from", "lines.jsonl"]).success();
+    assert_eq!(titles(), ["One", "Two"]);
+    env.write(
+        "plan.md",
+        "# Plan\n\n- [ ] Three\n  It needs a form.\n\n  - [ ] with a check\n- [x] Done already\n* [ ] Four\n",
+    );
+    let _ = env.aof(&["new", "--from", "plan.md"]).success();
+    assert_eq!(titles(), ["One", "Two", "Three", "Four"]);
+    let listed = env.aof(&["list", "--json", "three"]).success().json();
+    let path = listed["tasks"][0]["path"].as_str().unwrap().to_owned();
+    let files = env.git(&["ls-files", "tasks"]);
+    let texts: Vec<String> = files.lines().map(|file| env.read(file)).collect();
+    assert!(
+        texts.iter().any(|text| text.ends_with("---\n\nIt needs a form.\n- [ ] with a check\n")),
+        "{path} {texts:?}"
+    );
+    for (text, reason) in
+        [("{\"title\": \"A\"}\n{\"title\"\n", "line 2"), ("Some prose\n", "- [ ]")]
+    {
+        env.write("bad", text);
+        let refused = env.aof(&["new", "--from", "bad"]).code(4);
+        assert!(refused.stderr.contains(reason), "{refused}");
+    }
+}
+
+#[test]
+fn a_missing_title_is_asked_for_at_a_terminal() {
+    let env = TestEnvironment::new();
+    let refused = env.unattended(&["new"]).code(4);
+    assert!(refused.stderr.contains("a task needs a title"), "{refused}");
+    let mut seat = Seat::of(&env, &["new", "-p", "high"]);
+    seat.shows("Title: ");
+    seat.types("Add login");
+    seat.shows("created");
+    assert!(seat.ends().0.success());
+    assert!(env.aof(&["list"]).success().stdout.contains("Add login"));
 }
