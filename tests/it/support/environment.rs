@@ -1,6 +1,7 @@
 //! A project of its own for each test: nothing of this machine's user gets in, and the clock moves by one second a command.
 
 use std::cell::Cell;
+use std::ffi::{OsStr, OsString};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
@@ -238,15 +239,15 @@ impl TestEnvironment {
     }
 
     /// Returns a command that knows only this environment, one second later than the last.
-    pub(crate) fn command(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
+    pub(crate) fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let second = self.seconds.get() + 1;
         self.seconds.set(second);
         let morning: jiff::Timestamp = MORNING.parse().unwrap();
         let now = (morning + jiff::SignedDuration::from_secs(second.into())).to_string();
-        let mut command = Command::new(program);
+        let mut command = Command::new(found(program.as_ref()));
         command
             .env_clear()
-            .env("PATH", path_with_aof())
+            .env("PATH", &*PATH_WITH_AOF)
             .env("HOME", self.home())
             .env("LC_ALL", "C.UTF-8")
             .env("TZ", "UTC")
@@ -465,11 +466,18 @@ pub(crate) fn is_of_a_person(args: &[&str]) -> bool {
         }
 }
 
-/// Returns where programs are found; git finds the `aof` that is tested.
-fn path_with_aof() -> std::ffi::OsString {
-    let own = Path::new(env!("CARGO_BIN_EXE_aof")).parent().unwrap().to_owned();
+/// Where programs are found; git finds the `aof` that is tested.
+static PATH_WITH_AOF: LazyLock<OsString> = LazyLock::new(|| {
+    let tested = Path::new(env!("CARGO_BIN_EXE_aof")).parent().unwrap().to_owned();
     let others = std::env::var_os("PATH").unwrap_or_default();
-    std::env::join_paths([own].into_iter().chain(std::env::split_paths(&others))).unwrap()
+    std::env::join_paths([tested].into_iter().chain(std::env::split_paths(&others))).unwrap()
+});
+
+/// Returns the path of a program. By its name and with a `PATH` of its own, a program starts in a copy of this process's memory, which
+/// takes longer than most programs run.
+fn found(program: &OsStr) -> PathBuf {
+    let mut paths = std::env::split_paths(&*PATH_WITH_AOF).map(|folder| folder.join(program));
+    paths.find(|path| path.is_file()).unwrap_or_else(|| program.into())
 }
 
 /// Replaces what is random or a digest: drawn task ids, ULIDs, tokens, hashes.
