@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use sha1::{Digest, Sha1};
 
-use crate::support::environment::{TestEnvironment, eventually, executable};
+use crate::support::environment::{PROGRAM, TestEnvironment, eventually, executable};
 use crate::support::watcher::{Watcher, drop_file};
 
 /// A project in which git packs its objects soon.
@@ -114,7 +114,7 @@ fn a_caller_gets_its_streams_back_while_git_packs() {
     fill(&env, 2);
     // The shell's pipes end when nobody has them open: standard output, and one that is only inherited.
     let mut shell = env.command("sh");
-    let line = format!("{{ {} new A; }} 3>&1 2>&1 | cat", env!("CARGO_BIN_EXE_aof"));
+    let line = format!("{{ {} new A; }} 3>&1 2>&1 | cat", *PROGRAM);
     shell.args(["-c", &line]).env("PATH", format!("{}:{path}", bin.display()));
     let output = env.run(shell).success();
     assert!(output.stdout.contains("AOF-xxxxx"), "{output}");

@@ -9,7 +9,7 @@ use aof::system::crash_points::POINTS;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
 use crate::support::checker;
-use crate::support::environment::{Output, TestEnvironment, eventually};
+use crate::support::environment::{Output, PROGRAM, TestEnvironment, eventually};
 use crate::support::kill_scene::{Act, Findings, Scene};
 use crate::support::merge_scene::entries;
 
@@ -32,9 +32,7 @@ fn scene() -> (TestEnvironment, String) {
 /// Returns a command on a disk that has hardly any room. A limit of file sizes is as good as that.
 fn on_a_full_disk(env: &TestEnvironment, args: &[&str]) -> Command {
     let mut command = env.command("sh");
-    command
-        .args(["-c", "ulimit -f 32; trap '' XFSZ; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_aof")])
-        .args(args);
+    command.args(["-c", "ulimit -f 32; trap '' XFSZ; exec \"$0\" \"$@\"", &PROGRAM]).args(args);
     command
 }
 
@@ -44,14 +42,7 @@ fn stuck(env: &TestEnvironment, id: &str, meanwhile: impl FnOnce()) -> Output {
     let pipe = env.home().join("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let mut command = env.command("sh");
-    command.args([
-        "-c",
-        "trap '' XFSZ; exec \"$0\" \"$@\"",
-        env!("CARGO_BIN_EXE_aof"),
-        "task",
-        "complete",
-        id,
-    ]);
+    command.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\"", &PROGRAM, "task", "complete", id]);
     command.args([
         "--agent",
         "agent-7",

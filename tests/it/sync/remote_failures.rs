@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use insta::assert_snapshot;
 
 use crate::support::clones::{Clones, sends_what_git_refuses, synced_project};
-use crate::support::environment::{PROJECT, TestEnvironment, eventually, executable};
+use crate::support::environment::{PROGRAM, PROJECT, TestEnvironment, eventually, executable};
 
 #[test]
 fn a_refusal_by_git_is_not_reported_as_a_missing_network() {
@@ -32,12 +32,7 @@ fn a_disk_that_is_full_here_is_no_fault_of_the_remotes() {
     clones.git("b", &["push", "--quiet"]);
     let before = clones.head(".");
     let mut command = clones.env.command("sh");
-    command.args([
-        "-c",
-        "ulimit -f 16; trap '' XFSZ; exec \"$0\" \"$@\"",
-        env!("CARGO_BIN_EXE_aof"),
-        "sync",
-    ]);
+    command.args(["-c", "ulimit -f 16; trap '' XFSZ; exec \"$0\" \"$@\"", &PROGRAM, "sync"]);
     let output = clones.env.run(command).code(1);
     assert!(
         output.stderr.starts_with(

@@ -7,7 +7,7 @@ use std::process::Command;
 use insta::assert_snapshot;
 
 use crate::support::checker::{check, check_history};
-use crate::support::environment::{Output, TestEnvironment};
+use crate::support::environment::{Output, PROGRAM, TestEnvironment};
 
 /// Puts those bytes where a task should be, and returns what a completion of it says; another task must go on as ever.
 fn completed(bytes: &[u8]) -> Output {
@@ -464,16 +464,7 @@ fn a_full_disk_stops_a_write_and_nothing_is_lost() {
     for blocks in [0, 1, 8, 32] {
         let script = format!("ulimit -f {blocks}; trap '' XFSZ; exec \"$0\" \"$@\"");
         let mut command = env.command("sh");
-        command.args([
-            "-c",
-            &script,
-            env!("CARGO_BIN_EXE_aof"),
-            "task",
-            "complete",
-            &id,
-            "--agent",
-            "agent-7",
-        ]);
+        command.args(["-c", &script, &PROGRAM, "task", "complete", &id, "--agent", "agent-7"]);
         command.args(["-o", "complete", "-s", "Did it", "--file", "large.md"]);
         let output = env.run(command).code(1);
         assert!(output.stderr.starts_with("error: "), "{output}");

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use insta::assert_snapshot;
 
-use crate::support::environment::{Output, TestEnvironment};
+use crate::support::environment::{Output, PROGRAM, TestEnvironment};
 
 /// The hook of docs/guides/ci.md.
 fn hook() -> String {
@@ -29,8 +29,7 @@ fn server(env: &TestEnvironment) -> PathBuf {
     env.git(&["init", "-q", "--bare", "--initial-branch=main", &server.to_string_lossy()]);
     env.git(&["remote", "add", "origin", &server.to_string_lossy()]);
     let path = server.join("hooks/pre-receive");
-    let program = env!("CARGO_BIN_EXE_aof");
-    fs::write(&path, hook().replace("aof verify", &format!("{program} verify"))).unwrap();
+    fs::write(&path, hook().replace("aof verify", &format!("{} verify", *PROGRAM))).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
     server
 }

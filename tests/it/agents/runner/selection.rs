@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 
 use crate::support::checker::check;
-use crate::support::environment::TestEnvironment;
+use crate::support::environment::{PROGRAM, TestEnvironment};
 use crate::support::scripted_agents::{
     DONE, endings, history, project_of, said_at_home, stand, timeless,
 };
@@ -124,7 +124,7 @@ fn a_rehearsal_shows_it_and_does_nothing() {
     let id = env.new_task(&["Add login", "--body", "With a form."]);
     let (head, files) = (env.head(), env.files(".aof"));
     let told = env.aof(&["run", "--task", &id, "--dry-run"]).to_string();
-    assert_snapshot!(told.replace(env!("CARGO_BIN_EXE_aof"), "AOF"), @r#"
+    assert_snapshot!(told.replace(PROGRAM.as_str(), "AOF"), @r#"
     exit 0
     --- stdout
     AOF-xxxxx@0 work by coder
