@@ -4,12 +4,15 @@ use std::fs;
 
 use crate::support::checker::{check, check_after_kills};
 use crate::support::environment::{TestEnvironment, eventually};
-use crate::support::watcher::{Watcher, log};
+use crate::support::watcher::{Watcher, drop_file, log};
 
 /// Drops a completion as a careful program does: under another name first.
+fn completion(id: &str, agent: &str) -> String {
+    format!("task: {id}\nagent: {agent}\noutcome: complete\nsummary: Done\n")
+}
+
 fn drop_completion(env: &TestEnvironment, id: &str, agent: &str) {
-    let content = format!("task: {id}\nagent: {agent}\noutcome: complete\nsummary: Done\n");
-    env.write(".aof/dropping", content);
+    env.write(".aof/dropping", completion(id, agent));
     fs::create_dir_all(env.path(".aof/inbox")).unwrap();
     fs::rename(env.path(".aof/dropping"), env.path(&format!(".aof/inbox/{id}-{agent}.yaml")))
         .unwrap();
@@ -322,9 +325,9 @@ fn a_file_that_counts_is_settled_by_the_next_command_of_any_kind() {
     for command in [&["task", "list"][..], &["status"], &["task", "new", "Another"]] {
         let env = TestEnvironment::new();
         let id = env.new_task(&["Add login"]);
-        drop_completion(&env, &id, "agent-7");
+        drop_file(&env, "a.yaml", completion(&id, "agent-7"));
         let mut watch = env.aof_command(&["watch", "--once"]);
-        watch.env_remove("AOF_NOW").env("AOF_STOP_AT", "ops.settled");
+        watch.env("AOF_STOP_AT", "ops.settled");
         assert_eq!(env.run(watch).code, None, "it is killed");
         assert!(env.task_text(&id).contains("current: review"), "it counts");
         assert_eq!(env.files(".aof/inbox/.taken").len(), 1);

@@ -4,6 +4,7 @@ use insta::assert_snapshot;
 use serde_json::Value;
 
 use crate::support::environment::{Output, TestEnvironment};
+use crate::support::watcher::drop_file;
 
 /// Returns the log with what took how long made the same.
 fn log(output: &Output) -> String {
@@ -72,18 +73,19 @@ fn for_programs_a_line_is_an_object() {
 fn the_watcher_logs_each_act_in_one_line_that_no_text_can_forge() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
-    env.write(
-        ".aof/inbox/a\n{\"level\":\"INFO\"}.yaml",
-        format!("task: {id}\nagent: agent-7\noutcome: complete\nsummary: \"Done\\n{{\\\"level\\\": 1}}\"\n"),
+    drop_file(
+        &env,
+        "a\n{\"level\":\"INFO\"}.yaml",
+        format!(
+            "task: {id}\nagent: agent-7\noutcome: complete\nsummary: \"Done\\n{{\\\"level\\\": 1}}\"\n"
+        ),
     );
-    env.write(
-        ".aof/inbox/b.yaml",
+    drop_file(
+        &env,
+        "b.yaml",
         format!("task: {id}\nagent: agent-3\noutcome: \"no\\nsuch \\e[2J\"\nsummary: Done\n"),
     );
-    let mut command = env.aof_command(&["--log-format", "json", "watch", "--once"]);
-    // What was dropped just now counts as finished only by the real clock.
-    command.env_remove("AOF_NOW");
-    let output = env.run(command);
+    let output = env.aof(&["--log-format", "json", "watch", "--once"]);
     let lines = objects(&output.stdout);
     let of = |event: &str| {
         lines.iter().find(|line| line["event"] == event).unwrap_or_else(|| panic!("{output}"))

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::support::environment::{TestEnvironment, eventually};
+use crate::support::watcher::drop_file;
 
 /// Returns the usual project with this `notify`, committed, and the outbox begun.
 fn project_with(notify: &str) -> TestEnvironment {
@@ -320,7 +321,7 @@ fn overdue_agents_and_invalid_rules_are_reported() {
     let id = env.new_task(&["Add login"]);
     let _ = env.complete(&id, "agent-7");
     let late = format!("task: {id}@0\nagent: agent-8\noutcome: complete\nsummary: Me too\n");
-    env.write(".aof/inbox/late.yaml", late);
+    drop_file(&env, "late.yaml", late);
     let _ = env.aof_command(&["watch", "--once"]).env_remove("AOF_NOW").output().unwrap();
     eventually("the file is refused", || env.exists(".aof/refused/late.yaml"));
     let project = env.read("project.yaml");
@@ -340,12 +341,14 @@ fn notices_that_cannot_be_written_keep_no_file_in_the_inbox() {
     let _ = env.complete(&first, "agent-7");
     std::fs::remove_dir_all(env.path(".aof/outbox")).unwrap();
     env.write(".aof/outbox", "in the way");
-    env.write(
-        ".aof/inbox/1.yaml",
+    drop_file(
+        &env,
+        "1.yaml",
         format!("task: {first}@0\nagent: agent-8\noutcome: complete\nsummary: Me too\n"),
     );
-    env.write(
-        ".aof/inbox/2.yaml",
+    drop_file(
+        &env,
+        "2.yaml",
         format!("task: {second}\nagent: agent-7\noutcome: complete\nsummary: Done\n"),
     );
     let output = env.aof_command(&["watch", "--once"]).env_remove("AOF_NOW").output().unwrap();

@@ -49,7 +49,7 @@ fn the_remote_decides_between_two_claims() {
     let watcher = watcher.get_program().to_string_lossy();
     fs::write(
         &hook,
-        format!("#!/bin/sh\nunset GIT_DIR\nmkdir ../once 2>/dev/null && {push} && '{watcher}' sync >&2\nexit 0\n"),
+        format!("#!/bin/sh\nunset GIT_DIR\nmkdir ../once 2>/dev/null && {push} && '{watcher}' sync --wait 1s >&2\nexit 0\n"),
     )
     .unwrap();
     executable(&hook);
