@@ -2,9 +2,10 @@
 
 use std::cell::Cell;
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -17,6 +18,33 @@ use aof_system::disk::Unsynced;
 /// Lines that `git fsck` may print about a sound repository.
 const QUIET: [&str; 3] = ["dangling ", "notice:", "hint:"];
 
+/// Local settings, which a developer's configuration does not change.
+const SETTINGS: &str = "\
+[user]
+	name = Ada Lovelace
+	email = ada@example.org
+[commit]
+	gpgSign = false
+[core]
+	autocrlf = false
+	hooksPath = .git/hooks
+";
+
+/// Where the repositories are: in memory, if nobody asked for another place. A disk with a journal takes long to make files where as
+/// many were just deleted.
+static PARENT: LazyLock<PathBuf> = LazyLock::new(|| {
+    let memory = Path::new("/dev/shm");
+    let is_asked = std::env::var_os("TMPDIR").is_some();
+    if is_asked || !memory.is_dir() { std::env::temp_dir() } else { memory.to_owned() }
+});
+
+/// The path of git. By its name and with a `PATH` of its own, it would start in a copy of this process's memory.
+static GIT: LazyLock<PathBuf> = LazyLock::new(|| {
+    let path = std::env::var_os("PATH").unwrap();
+    let mut found = std::env::split_paths(&path).map(|folder| folder.join("git"));
+    found.find(|path| path.is_file()).unwrap()
+});
+
 pub(crate) struct TestRepository {
     folder: tempfile::TempDir,
     clock: Cell<i64>,
@@ -25,12 +53,15 @@ pub(crate) struct TestRepository {
 impl TestRepository {
     /// An empty repository, with an identity of its own.
     pub(crate) fn empty() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir_in(&*PARENT).unwrap();
         let test = Self { folder, clock: Cell::new(1_700_000_000) };
         fs::create_dir(test.folder.path().join("home")).unwrap();
         fs::create_dir(test.root()).unwrap();
-        test.git(&["init", "-q", "-b", "main"]);
-        test.configure();
+        // Samples of hooks take longer to write than all the rest.
+        test.git(&["init", "-q", "-b", "main", "--template="]);
+        fs::create_dir(test.path(".git/info")).unwrap();
+        let config = fs::OpenOptions::new().append(true).open(test.path(".git/config"));
+        config.unwrap().write_all(SETTINGS.as_bytes()).unwrap();
         test
     }
 
@@ -49,19 +80,6 @@ impl TestRepository {
         test.git(&["add", "."]);
         test.git(&["commit", "-qm", "start"]);
         test
-    }
-
-    /// Local settings that a developer's own configuration must not change.
-    pub(crate) fn configure(&self) {
-        for (name, value) in [
-            ("user.name", "Ada Lovelace"),
-            ("user.email", "ada@example.org"),
-            ("commit.gpgSign", "false"),
-            ("core.autocrlf", "false"),
-            ("core.hooksPath", ".git/hooks"),
-        ] {
-            self.git(&["config", name, value]);
-        }
     }
 
     pub(crate) fn root(&self) -> PathBuf {
@@ -104,7 +122,7 @@ impl TestRepository {
     pub(crate) fn try_git(&self, folder: &Path, arguments: &[&str]) -> (bool, String) {
         self.clock.set(self.clock.get() + 1);
         let date = format!("{} +0000", self.clock.get());
-        let output = Command::new("git")
+        let output = Command::new(&*GIT)
             .args(arguments)
             .current_dir(folder)
             .env_clear()
