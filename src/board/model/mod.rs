@@ -7,6 +7,7 @@ pub(crate) mod decisions;
 pub(crate) mod drawing;
 pub(crate) mod feed;
 pub(crate) mod figures;
+pub(crate) mod keys;
 pub(crate) mod live;
 pub(crate) mod page;
 

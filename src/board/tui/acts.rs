@@ -2,8 +2,8 @@
 
 use super::detail::choice_text;
 use super::form::{FieldKind, FormPurpose, TuiForm};
-use super::key_table::KeyCommand;
 use super::worker::LoadedPage;
+use crate::board::model::keys::KeyAct;
 use crate::board::model::page::{OpeningPage, OutcomeChoice, TaskDetails};
 use crate::domain::{AgentId, Outcome, Ticket, approving, rejecting};
 use crate::files::printable::one_line;
@@ -20,7 +20,7 @@ pub(super) enum ActStart {
 
 /// Returns the start of an act that completes a visit. `seen` is the ticket that the person saw on the board.
 pub(super) fn begin(
-    command: KeyCommand,
+    command: KeyAct,
     loaded: &LoadedPage,
     seen: &Ticket,
     you: &AgentId,
@@ -37,9 +37,9 @@ pub(super) fn begin(
             opening.choices.iter().filter_map(|choice| choice.outcome.parse().ok()).collect();
         for outcome in &outcomes {
             let is_wanted = match command {
-                KeyCommand::Approve => approving(&outcomes) == Some(outcome),
-                KeyCommand::Reject => rejecting(&outcomes) == Some(outcome),
-                KeyCommand::Block => *outcome == Outcome::Blocked,
+                KeyAct::Approve => approving(&outcomes) == Some(outcome),
+                KeyAct::SendBack => rejecting(&outcomes) == Some(outcome),
+                KeyAct::Block => *outcome == Outcome::Blocked,
                 _ => true,
             };
             let choice = opening.choices.iter().find(|one| one.outcome == outcome.as_str());
@@ -56,7 +56,7 @@ pub(super) fn begin(
 }
 
 /// Returns the reason why no visit can be completed.
-fn why_not(command: KeyCommand, page: &TaskDetails, you: &AgentId) -> String {
+fn why_not(command: KeyAct, page: &TaskDetails, you: &AgentId) -> String {
     let id = &page.id;
     let Some(opening) = page.openings.first() else {
         let reason = page.reasons.last().map(|reason| one_line(reason)).unwrap_or_default();
@@ -72,9 +72,9 @@ fn why_not(command: KeyCommand, page: &TaskDetails, you: &AgentId) -> String {
     }
     let outcomes: Vec<&str> = opening.choices.iter().map(|one| one.outcome.as_str()).collect();
     let verb = match command {
-        KeyCommand::Approve => "approve",
-        KeyCommand::Reject => "reject",
-        KeyCommand::Block => "block",
+        KeyAct::Approve => "approve",
+        KeyAct::SendBack => "reject",
+        KeyAct::Block => "block",
         _ => "complete",
     };
     let offered = outcomes.join(", ");

@@ -10,7 +10,7 @@ use unicode_width::UnicodeWidthStr;
 use super::board_pane::draw_board;
 use super::detail::{DetailPane, DetailTab, LineLook, PaneLine};
 use super::form::TuiForm;
-use super::key_table::footer;
+use super::key_table::foot;
 use super::state::{ClickTarget, Overlay, ScreenMap, TuiState};
 use super::text::{age, both_ends, cut, typed_rows, wrapped};
 use super::theme::Theme;
@@ -138,19 +138,23 @@ fn draw_message(state: &TuiState, frame: &mut Frame<'_>, area: Rect) {
 }
 
 fn draw_keys(state: &TuiState, frame: &mut Frame<'_>, area: Rect) {
-    let mut spans: Vec<Span<'_>> = Vec::new();
-    let mut used = 0;
-    for (key, does) in footer(state.context()) {
-        let does = does.split(';').next().unwrap_or(does);
-        let width = key.width() + 1 + does.width() + 2;
-        if used + width > usize::from(area.width) + 2 {
-            continue;
-        }
-        used += width;
-        spans.push(Span::styled(key, state.theme.heading()));
-        spans.push(Span::styled(format!(" {does}  "), state.theme.quiet()));
-    }
-    frame.render_widget(Line::from(spans), area);
+    let width = |(key, word): &(&str, &str)| key.width() + 1 + word.width() + 2;
+    let named = foot(state.context());
+    // The last two say how to learn more, and how to leave: the others take what is left.
+    let (others, last) = named.split_at(named.len().saturating_sub(2));
+    let mut left = usize::from(area.width) + 2;
+    left = left.saturating_sub(last.iter().map(width).sum());
+    let fits = |one: &&(&'static str, &'static str)| {
+        let rest = left.checked_sub(width(one));
+        left = rest.unwrap_or(left);
+        rest.is_some()
+    };
+    let shown: Vec<_> = others.iter().filter(fits).chain(last).collect();
+    let spans = shown.into_iter().flat_map(|(key, word)| {
+        let word = format!(" {word}  ");
+        [Span::styled(*key, state.theme.heading()), Span::styled(word, state.theme.quiet())]
+    });
+    frame.render_widget(Line::from(spans.collect::<Vec<_>>()), area);
 }
 
 fn look(theme: Theme, look: LineLook) -> Style {

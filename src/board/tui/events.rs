@@ -8,11 +8,12 @@ use ratatui::layout::Position;
 use super::acts::{ActStart, begin};
 use super::detail::{diff_lines, fault_lines, graph_lines};
 use super::form::TuiForm;
-use super::key_table::{KeyCommand, KeyContext};
+use super::key_table::KeyContext;
 use super::state::{ClickTarget, Effects, Overlay, TuiEffect, TuiState};
 use super::text::lines;
 use super::worker::{Denial, LoadedPage, WorkAnswer, WorkRequest};
 use crate::board::model::feed::BoardNews;
+use crate::board::model::keys::{KeyAct, KeyPlace};
 use crate::domain::{GateId, TaskId};
 
 impl TuiState {
@@ -151,7 +152,7 @@ impl TuiState {
         match mouse.kind {
             MouseEventKind::ScrollDown | MouseEventKind::ScrollUp => {
                 let is_down = mouse.kind == MouseEventKind::ScrollDown;
-                let asked = if is_down { KeyCommand::Down } else { KeyCommand::Up };
+                let asked = if is_down { KeyAct::Down } else { KeyAct::Up };
                 self.roll(target, asked)
             }
             MouseEventKind::Down(MouseButton::Left) => self.click(target),
@@ -159,10 +160,10 @@ impl TuiState {
         }
     }
 
-    pub(super) fn roll(&mut self, target: Option<ClickTarget>, asked: KeyCommand) -> Effects {
+    pub(super) fn roll(&mut self, target: Option<ClickTarget>, asked: KeyAct) -> Effects {
         match (self.context(), target) {
             (KeyContext::Form | KeyContext::FilterLine, _) => Vec::new(),
-            (KeyContext::List | KeyContext::Text, _) => self.press_in_overlay(asked),
+            (KeyContext::Place(KeyPlace::List | KeyPlace::Over), _) => self.press_in_overlay(asked),
             (_, Some(ClickTarget::Detail)) => {
                 for _ in 0..2 {
                     self.scroll(asked);
@@ -179,7 +180,8 @@ impl TuiState {
     }
 
     pub(super) fn click(&mut self, target: Option<ClickTarget>) -> Effects {
-        let has_board = matches!(self.context(), KeyContext::Board | KeyContext::Detail);
+        let has_board =
+            matches!(self.context(), KeyContext::Place(KeyPlace::Board | KeyPlace::Task));
         match target {
             Some(ClickTarget::Item(item)) => {
                 let Some(Overlay::Menu { at, .. } | Overlay::Waiting { at }) = &mut self.overlay
@@ -193,7 +195,7 @@ impl TuiState {
                 let was_there = !self.in_detail && (project.column, project.row) == (column, row);
                 self.in_detail = false;
                 if was_there {
-                    return self.step(KeyCommand::Open);
+                    return self.step(KeyAct::Open);
                 }
                 self.project_mut().select(column, row);
                 self.follow(false)

@@ -5,11 +5,12 @@ use ratatui::layout::Rect;
 
 use super::detail::{DetailPane, DetailTab};
 use super::form::{TextEdit, TuiForm};
-use super::key_table::{KeyCommand, KeyContext};
+use super::key_table::KeyContext;
 use super::project_view::ProjectView;
 use super::theme::Theme;
 use super::worker::{WorkAnswer, WorkRequest};
 use crate::board::model::feed::BoardNews;
+use crate::board::model::keys::{KeyAct, KeyPlace};
 use crate::domain::Ticket;
 
 /// The width from which a task is shown beside the board.
@@ -92,7 +93,7 @@ pub(super) struct TuiState {
     /// A sentence above the footer, and true if it is bad news.
     pub message: Option<(String, bool)>,
     /// An act that begins when the page of its task has arrived.
-    pub pending: Option<(Ticket, KeyCommand)>,
+    pub pending: Option<(Ticket, KeyAct)>,
     /// True if an act is under way.
     pub is_busy: bool,
     pub map: ScreenMap,
@@ -136,12 +137,12 @@ impl TuiState {
     /// Returns the part of the screen that keys go to now.
     pub(super) fn context(&self) -> KeyContext {
         match (&self.overlay, &self.form, &self.filter_line) {
-            (Some(Overlay::Text { .. }), ..) => KeyContext::Text,
-            (Some(_), ..) => KeyContext::List,
+            (Some(Overlay::Waiting { .. }), ..) => KeyContext::Place(KeyPlace::List),
+            (Some(_), ..) => KeyContext::Place(KeyPlace::Over),
             (None, Some(_), _) => KeyContext::Form,
             (None, None, Some(_)) => KeyContext::FilterLine,
-            (None, None, None) if self.in_detail => KeyContext::Detail,
-            (None, None, None) => KeyContext::Board,
+            (None, None, None) if self.in_detail => KeyContext::Place(KeyPlace::Task),
+            (None, None, None) => KeyContext::Place(KeyPlace::Board),
         }
     }
 

@@ -248,19 +248,19 @@ fn answer_page(state: &mut TuiState, id: &str) {
 #[test]
 fn the_board_fits_a_small_terminal() {
     let mut state = state((80, 24));
-    assert_snapshot!(screen(&mut state), @"
+    assert_snapshot!(screen(&mut state), @r#"
      shop  feature fix                                      1 for you  as human-ann
     plan                  2/3 implement               1 review                1 ›
     ━━━━━━━━━━━━━━━━━━━━━━━━━ ───────────────────────── ─────────────────────────
     ▌ AOF-aaa              2h   AOF-ccc !!           2h   AOF-ddd              2h
-    ▌ Add login                 \\u{1b}[2J\\u{202e}clear…   Payments
+    ▌ Add login                 \u{1b}[2J\u{202e}clear…   Payments
     ▌ #web                      blocked                   you decide, back 2x
       AOF-bbb              2h
       日本語のタイトル 👩‍💻 全…
       agent-7, 2/5 done
-    enter open  ? keys  q quit  a approve  r reject  c complete  d diff  / filter
+    enter open  a approve  r send back  c done  p take  / filter  ? keys  q quit
     (14 empty)
-    ");
+    "#);
     press(&mut state, "llll");
     assert_snapshot!(screen(&mut state), @"
      shop  feature fix                                      1 for you  as human-ann
@@ -269,34 +269,34 @@ fn the_board_fits_a_small_terminal() {
       AOF-ddd              2h                           ▌ AOF-eee              2h
       Payments                                          ▌ Old
       you decide, back 2x                               ▌
-    enter open  ? keys  q quit  a approve  r reject  c complete  d diff  / filter
+    enter open  a approve  r send back  c done  p take  / filter  ? keys  q quit
     (17 empty)
     ");
     press(&mut state, "?");
     assert_snapshot!(screen(&mut state), @"
      shop  feature fix                                      1 for you  as human-ann
     ┌ keys ────────────────────────────────────────────────────────────────────────┐
-    │ enter       open                                                             │
-    │ esc         back                                                             │
-    │ ?           keys                                                             │
-    │ q           quit                                                             │
-    │ a           approve                                                          │
-    │ r           reject                                                           │
-    │ c           complete                                                         │
-    │ d           diff                                                             │
-    │ t           timeline                                                         │
-    │ v           workflow                                                         │
-    │ /           filter                                                           │
-    │ w           waits for you                                                    │
-    │ n           new                                                              │
-    │ e           edit                                                             │
-    │ b           block                                                            │
-    │ u           unblock                                                          │
-    │ p           pick up: claim                                                   │
-    │ m           comment                                                          │
-    │ h ←         left; the tab before                                  17 more ↓  │
+    │ j down                  down                                                 │
+    │ k up                    up                                                   │
+    │ h left                  left, over empty gates                               │
+    │ l right                 right, over empty gates                              │
+    │ enter                   open                                                 │
+    │ esc                     back                                                 │
+    │ tab                     other side                                           │
+    │ a                       approve                                              │
+    │ r                       send back                                            │
+    │ c                       done                                                 │
+    │ b                       blocked                                              │
+    │ u                       unblock                                              │
+    │ p                       take                                                 │
+    │ i                       plan for                                             │
+    │ m                       comment                                              │
+    │ e                       edit                                                 │
+    │ n                       new                                                  │
+    │ z                       undo my last act                                     │
+    │ d                       diff                                      20 more ↓  │
     └──────────────────────────────────────────────────────────────────────────────┘
-    esc back  j ↓ down  k ↑ up
+    enter open  esc back
     (1 empty)
     ");
 }
@@ -304,28 +304,28 @@ fn the_board_fits_a_small_terminal() {
 #[test]
 fn a_wide_terminal_shows_the_task_beside_the_board() {
     let mut state = state((200, 60));
-    assert_snapshot!(screen(&mut state), @"
+    assert_snapshot!(screen(&mut state), @r#"
      shop  feature fix                                                                                                                                                              1 for you  as human-ann
     plan                                2/3 implement                             1 review                                1 release (people)                      0 finished                              1
     ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━ ─────────────────────────────────────── ─────────────────────────────────────── ─────────────────────────────────────── ───────────────────────────────────────
     ▌ AOF-aaa                            2h   AOF-ccc !!                         2h   AOF-ddd                            2h                                           AOF-eee                            2h
-    ▌ Add login                               \\u{1b}[2J\\u{202e}clear the screen       Payments                                                                        Old
+    ▌ Add login                               \u{1b}[2J\u{202e}clear the screen       Payments                                                                        Old
     ▌ #web                                    blocked                                 you decide, back 2x
       AOF-bbb                            2h
       日本語のタイトル 👩‍💻 全角文字がとても…
       agent-7, 2/5 done
-    enter open  ? keys  q quit  a approve  r reject  c complete  d diff  / filter  w waits for you  n new  e edit
+    enter open  a approve  r send back  c done  p take  / filter  w waiting  ? keys  q quit
     (50 empty)
-    ");
+    "#);
     let asked = press(&mut state, "ll<enter>");
     assert_eq!(asked, [TuiEffect::Ask(0, WorkRequest::Page("AOF-ddd".parse().unwrap()))]);
     answer_page(&mut state, "AOF-ddd");
-    assert_snapshot!(screen(&mut state), @"
+    assert_snapshot!(screen(&mut state), @r#"
      shop  feature fix                                                                                                                                                              1 for you  as human-ann
     plan                 2/3 implement              1 review                 1 release (people)     0 › │ AOF-ddd [task] timeline  diff  workflow
     ──────────────────────── ──────────────────────── ━━━━━━━━━━━━━━━━━━━━━━━━ ──────────────────────── │ Payments
       AOF-aaa             2h   AOF-ccc !!          2h ▌ AOF-ddd             2h                          │ tasks/AOF-ddd.md
-      Add login                \\u{1b}[2J\\u{202e}clea… ▌ Payments                                        │
+      Add login                \u{1b}[2J\u{202e}clea… ▌ Payments                                        │
       #web                     blocked                ▌ you decide, back 2x                             │ why it is here
       AOF-bbb             2h                                                                            │ - it came to review by complete
       日本語のタイトル 👩‍💻 …                                                                             │
@@ -340,9 +340,9 @@ fn a_wide_terminal_shows_the_task_beside_the_board() {
                                                                                                         │ blank somewhere.
                                                                                                         │ - [ ] one
                                                                                                         │ - [x] two
-    esc back  ? keys  q quit  a approve  r reject  c complete  d diff  t timeline  v workflow  e edit  b block  u unblock
+    esc back  tab other side  a approve  r send back  c done  b blocked  m comment  / filter  w waiting  ? keys  q quit
     (40 empty)
-    ");
+    "#);
 }
 
 #[test]
@@ -369,7 +369,7 @@ fn a_task_has_its_text_its_timeline_its_diff_and_its_workflow() {
     wrapped at a blank somewhere.
     - [ ] one
     - [x] two
-    esc back  ? keys  q quit  a approve  r reject  c complete  d diff  t timeline
+    esc back  tab other side  a approve  r send back  c done  ? keys  q quit
     (6 empty)
     ");
     state.update(TuiEvent::Resize(200, 60));
@@ -392,7 +392,7 @@ fn a_task_has_its_text_its_timeline_its_diff_and_its_workflow() {
     };
     let answer = WorkAnswer::Diff("AOF-ddd".parse().unwrap(), Ok(diff));
     state.update(TuiEvent::Answer(0, answer));
-    assert_snapshot!(screen(&mut state), @"
+    assert_snapshot!(screen(&mut state), @r#"
      shop  feature fix                                      1 for you  as human-ann
     AOF-ddd  task  timeline [diff] workflow
     changes since 1a2b3c4, the commit before the task was made
@@ -400,10 +400,10 @@ fn a_task_has_its_text_its_timeline_its_diff_and_its_workflow() {
     -old
     +new    end
     new files that git does not know yet
-      src/\\u{1b}new.rs
-    esc back  ? keys  q quit  a approve  r reject  c complete  d diff  t timeline
+      src/\u{1b}new.rs
+    esc back  tab other side  a approve  r send back  c done  ? keys  q quit
     (15 empty)
-    ");
+    "#);
     let name = "feature".parse().unwrap();
     assert_eq!(press(&mut state, "v"), [TuiEffect::Ask(0, WorkRequest::Graph(name))]);
     let graph = "○  plan  backend\n│\n○  review  architect\n".to_owned();
@@ -414,7 +414,7 @@ fn a_task_has_its_text_its_timeline_its_diff_and_its_workflow() {
     AOF-ddd  task  timeline  diff [workflow]
     ○  plan  backend
     ○  review  architect  <- here
-    esc back  ? keys  q quit  a approve  r reject  c complete  d diff  t timeline
+    esc back  tab other side  a approve  r send back  c done  ? keys  q quit
     (19 empty)
     ");
 }
@@ -435,7 +435,7 @@ fn waiting_tasks_are_one_key_away() {
     ┌ waits for you ───────────────────────────────────────────────────────────────┐
     │▌ AOF-ddd 2h review Payments                                                  │
     └──────────────────────────────────────────────────────────────────────────────┘
-    enter open  esc back
+    enter open  esc back  a approve  r send back  c done  / filter  ? keys  q quit
     (14 empty)
     ");
     // It is in another workflow: the board switches to that.
@@ -462,7 +462,7 @@ fn the_filter_shows_its_matches_and_names_unknown_words() {
                               ▌ Payments
                               ▌ you decide, back 2x
     /is:waiting (esc shows all)
-    enter open  ? keys  q quit  a approve  r reject  c complete  d diff  / filter
+    enter open  a approve  r send back  c done  p take  / filter  ? keys  q quit
     (16 empty)
     ");
     // The selection does not change.
@@ -573,7 +573,7 @@ fn a_refusal_is_shown_whole_and_nothing_typed_is_lost() {
     │ line 16                                                                      │
     │ line 17                                                           22 more ↓  │
     └──────────────────────────────────────────────────────────────────────────────┘
-    esc back  j ↓ down  k ↑ up
+    enter open  esc back
     (1 empty)
     ");
     press(&mut state, "G");

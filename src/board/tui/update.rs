@@ -4,10 +4,11 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::detail::{DetailPane, DetailTab};
 use super::form::{FormPurpose, FormStep, TextEdit, TuiForm};
-use super::key_table::{KeyCommand, KeyContext, command, help};
+use super::key_table::{self, KeyContext, help};
 use super::state::{Effects, Overlay, TuiEffect, TuiEvent, TuiState};
 use super::worker::WorkRequest;
 use crate::board::model::act::BoardAct;
+use crate::board::model::keys::{KeyAct, KeyPlace};
 use crate::domain::TaskId;
 use crate::operations::arguments::Arguments;
 use crate::operations::table::{CLAIM, COMMENT, UNBLOCK};
@@ -39,11 +40,11 @@ impl TuiState {
 
     pub(super) fn press(&mut self, key: KeyEvent) -> Effects {
         let context = self.context();
-        let asked = command(key, context);
+        let asked = key_table::act(key, context);
         match asked {
-            Some(KeyCommand::Suspend) => return vec![TuiEffect::Suspend],
-            Some(KeyCommand::Redraw) => return vec![TuiEffect::Redraw],
-            Some(KeyCommand::Quit) if key.modifiers.contains(KeyModifiers::CONTROL) => {
+            Some(KeyAct::Suspend) => return vec![TuiEffect::Suspend],
+            Some(KeyAct::Redraw) => return vec![TuiEffect::Redraw],
+            Some(KeyAct::Quit) if key.modifiers.contains(KeyModifiers::CONTROL) => {
                 return vec![TuiEffect::Quit];
             }
             _ => {}
@@ -51,10 +52,10 @@ impl TuiState {
         match context {
             KeyContext::Form => self.press_in_form(key),
             KeyContext::FilterLine => self.press_in_filter(key),
-            KeyContext::List | KeyContext::Text => {
+            KeyContext::Place(KeyPlace::List | KeyPlace::Over) => {
                 asked.map(|asked| self.press_in_overlay(asked)).unwrap_or_default()
             }
-            KeyContext::Board | KeyContext::Detail => {
+            KeyContext::Place(KeyPlace::Board | KeyPlace::Task) => {
                 self.message = None;
                 // A person who goes on before the page has arrived no longer wants the act.
                 self.pending = None;
@@ -132,7 +133,7 @@ impl TuiState {
         }
     }
 
-    pub(super) fn press_in_overlay(&mut self, asked: KeyCommand) -> Effects {
+    pub(super) fn press_in_overlay(&mut self, asked: KeyAct) -> Effects {
         let waiting = self.project().waiting().len();
         let (reach, page) = (self.map.reach, self.map.page.max(1));
         let Some(overlay) = &mut self.overlay else { return Vec::new() };
@@ -142,14 +143,14 @@ impl TuiState {
             Overlay::Waiting { at } => (at, waiting.saturating_sub(1)),
         };
         match asked {
-            KeyCommand::Down => *at = (*at + 1).min(last),
-            KeyCommand::Up => *at = at.saturating_sub(1),
-            KeyCommand::PageDown => *at = (*at + page).min(last),
-            KeyCommand::PageUp => *at = at.saturating_sub(page),
-            KeyCommand::First => *at = 0,
-            KeyCommand::Last => *at = last,
-            KeyCommand::Open => return self.choose(),
-            KeyCommand::Back | KeyCommand::Quit | KeyCommand::Help | KeyCommand::Waiting => {
+            KeyAct::Down => *at = (*at + 1).min(last),
+            KeyAct::Up => *at = at.saturating_sub(1),
+            KeyAct::PageDown => *at = (*at + page).min(last),
+            KeyAct::PageUp => *at = at.saturating_sub(page),
+            KeyAct::First => *at = 0,
+            KeyAct::Last => *at = last,
+            KeyAct::Open => return self.choose(),
+            KeyAct::Back | KeyAct::Quit | KeyAct::Help | KeyAct::Waiting => {
                 self.overlay = None;
             }
             _ => {}
@@ -172,44 +173,44 @@ impl TuiState {
         }
     }
 
-    pub(super) fn run(&mut self, asked: KeyCommand) -> Effects {
+    pub(super) fn run(&mut self, asked: KeyAct) -> Effects {
         match asked {
-            KeyCommand::Quit => return vec![TuiEffect::Quit],
-            KeyCommand::Help => {
+            KeyAct::Quit => return vec![TuiEffect::Quit],
+            KeyAct::Help => {
                 let title = "keys".to_owned();
                 self.overlay = Some(Overlay::Text { title, lines: help(), scroll: 0 });
             }
-            KeyCommand::Filter => {
+            KeyAct::Filter => {
                 self.filter_line = Some(TextEdit::new(&self.project().filter_text));
             }
-            KeyCommand::Waiting => self.overlay = Some(Overlay::Waiting { at: 0 }),
-            KeyCommand::NextLane | KeyCommand::PreviousLane => {
-                self.project_mut().turn_lane(asked == KeyCommand::NextLane);
+            KeyAct::Waiting => self.overlay = Some(Overlay::Waiting { at: 0 }),
+            KeyAct::NextWorkflow | KeyAct::PreviousWorkflow => {
+                self.project_mut().turn_lane(asked == KeyAct::NextWorkflow);
                 return self.follow(false);
             }
-            KeyCommand::NextProject => {
+            KeyAct::NextProject => {
                 return self.show_project((self.current + 1) % self.projects.len());
             }
-            KeyCommand::PreviousProject => {
+            KeyAct::PreviousProject => {
                 let count = self.projects.len();
                 return self.show_project((self.current + count - 1) % count);
             }
-            KeyCommand::Timeline => return self.show_tab(DetailTab::Timeline),
-            KeyCommand::Diff => return self.show_tab(DetailTab::Diff),
-            KeyCommand::Graph => return self.show_tab(DetailTab::Graph),
-            KeyCommand::Focus if self.detail.is_some() => {
+            KeyAct::History => return self.show_tab(DetailTab::Timeline),
+            KeyAct::Diff => return self.show_tab(DetailTab::Diff),
+            KeyAct::Workflow => return self.show_tab(DetailTab::Graph),
+            KeyAct::OtherSide if self.detail.is_some() => {
                 self.in_detail = !self.in_detail || !self.is_wide();
             }
-            KeyCommand::Back => return self.back(),
-            KeyCommand::New
-            | KeyCommand::Edit
-            | KeyCommand::Complete
-            | KeyCommand::Approve
-            | KeyCommand::Reject
-            | KeyCommand::Block
-            | KeyCommand::Unblock
-            | KeyCommand::Claim
-            | KeyCommand::Comment => return self.act(asked),
+            KeyAct::Back => return self.back(),
+            KeyAct::New
+            | KeyAct::Edit
+            | KeyAct::Done
+            | KeyAct::Approve
+            | KeyAct::SendBack
+            | KeyAct::Block
+            | KeyAct::Unblock
+            | KeyAct::Take
+            | KeyAct::Comment => return self.act(asked),
             _ if self.in_detail => return self.scroll(asked),
             _ => return self.step(asked),
         }
@@ -225,20 +226,20 @@ impl TuiState {
         Vec::new()
     }
 
-    pub(super) fn step(&mut self, asked: KeyCommand) -> Effects {
+    pub(super) fn step(&mut self, asked: KeyAct) -> Effects {
         let page = self.map.page.max(1);
         let project = self.project_mut();
         let (column, row) = (project.column, project.row);
         match asked {
-            KeyCommand::Left => project.step(false),
-            KeyCommand::Right => project.step(true),
-            KeyCommand::Down => project.select(column, row + 1),
-            KeyCommand::Up => project.select(column, row.saturating_sub(1)),
-            KeyCommand::PageDown => project.select(column, row + page),
-            KeyCommand::PageUp => project.select(column, row.saturating_sub(page)),
-            KeyCommand::First => project.select(column, 0),
-            KeyCommand::Last => project.select(column, usize::MAX),
-            KeyCommand::Open => {
+            KeyAct::Left => project.step(false),
+            KeyAct::Right => project.step(true),
+            KeyAct::Down => project.select(column, row + 1),
+            KeyAct::Up => project.select(column, row.saturating_sub(1)),
+            KeyAct::PageDown => project.select(column, row + page),
+            KeyAct::PageUp => project.select(column, row.saturating_sub(page)),
+            KeyAct::First => project.select(column, 0),
+            KeyAct::Last => project.select(column, usize::MAX),
+            KeyAct::Open => {
                 let id = project.card().map(|card| card.id.clone());
                 return id.map(|id| self.open_task(&id, DetailTab::Task)).unwrap_or_default();
             }
@@ -247,19 +248,19 @@ impl TuiState {
         self.follow(false)
     }
 
-    pub(super) fn scroll(&mut self, asked: KeyCommand) -> Effects {
+    pub(super) fn scroll(&mut self, asked: KeyAct) -> Effects {
         let (reach, page) = (self.map.reach, self.map.page.max(1));
         let Some(detail) = &mut self.detail else { return Vec::new() };
         let at = detail.scroll.min(reach);
         detail.scroll = match asked {
-            KeyCommand::Down => (at + 1).min(reach),
-            KeyCommand::Up => at.saturating_sub(1),
-            KeyCommand::PageDown => (at + page).min(reach),
-            KeyCommand::PageUp => at.saturating_sub(page),
-            KeyCommand::First => 0,
-            KeyCommand::Last => reach,
-            KeyCommand::Left | KeyCommand::Right => {
-                let tab = detail.tab.turned(asked == KeyCommand::Right);
+            KeyAct::Down => (at + 1).min(reach),
+            KeyAct::Up => at.saturating_sub(1),
+            KeyAct::PageDown => (at + page).min(reach),
+            KeyAct::PageUp => at.saturating_sub(page),
+            KeyAct::First => 0,
+            KeyAct::Last => reach,
+            KeyAct::Left | KeyAct::Right => {
+                let tab = detail.tab.turned(asked == KeyAct::Right);
                 return self.show_tab(tab);
             }
             _ => at,
@@ -341,8 +342,8 @@ impl TuiState {
     }
 
     /// Begins an act on the task that is shown or selected.
-    pub(super) fn act(&mut self, asked: KeyCommand) -> Effects {
-        if asked == KeyCommand::New {
+    pub(super) fn act(&mut self, asked: KeyAct) -> Effects {
+        if asked == KeyAct::New {
             let purpose = FormPurpose::New;
             let mut form = TuiForm::new(purpose, "a new task".to_owned(), "title");
             form.lead.push("its text is written in your editor afterwards".to_owned());
@@ -360,7 +361,7 @@ impl TuiState {
             return Vec::new();
         };
         let (id, ticket) = (card.id.clone(), card.ticket.clone());
-        if asked == KeyCommand::Edit {
+        if asked == KeyAct::Edit {
             return vec![TuiEffect::Run(self.current, vec!["edit".to_owned(), id.to_string()])];
         }
         if let Err(why) = &self.project().you {
@@ -373,17 +374,17 @@ impl TuiState {
             return Vec::new();
         }
         match asked {
-            KeyCommand::Unblock => {
+            KeyAct::Unblock => {
                 let title = format!("{ticket}: unblock");
                 let label = "why; may stay empty";
                 self.open_form(TuiForm::new(FormPurpose::Act(&UNBLOCK, ticket), title, label));
             }
-            KeyCommand::Comment => {
+            KeyAct::Comment => {
                 let title = format!("{id}: comment");
                 let purpose = FormPurpose::Act(&COMMENT, ticket);
                 self.open_form(TuiForm::new(purpose, title, "comment"));
             }
-            KeyCommand::Claim => {
+            KeyAct::Take => {
                 self.is_busy = true;
                 let (ticket, given) = (Some(ticket), Arguments::default());
                 let act = BoardAct { operation: &CLAIM, ticket, given };

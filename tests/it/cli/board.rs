@@ -198,7 +198,7 @@ fn a_stopped_board_goes_on() {
     signal(&seat, Signal::CONT);
     seat.shows("\x1b[?1049h");
     seat.presses("?");
-    seat.screen_has("pick up: claim");
+    seat.screen_has("take");
     seat.presses("?");
     quits(seat);
 }
