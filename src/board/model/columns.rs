@@ -259,6 +259,13 @@ impl BoardView {
         self.lanes.iter().flat_map(|lane| &lane.columns).flat_map(|column| &column.cards)
     }
 
+    /// Returns the name of an agent for people, as in `phrases::name`.
+    pub(crate) fn name<'a>(&self, agent: &'a AgentId) -> &'a str {
+        let whole = agent.as_str();
+        let short = whole.strip_prefix("human-").filter(|_| !self.full_names.contains(agent));
+        short.unwrap_or(whole)
+    }
+
     /// Returns the card of a task.
     pub(crate) fn card(&self, id: &TaskId) -> Option<&Card> {
         self.cards().find(|card| card.id == *id)

@@ -117,7 +117,7 @@ pub(crate) const KEYS: &[BoardKey] = &[
     row(&["tab"], KeyAct::OtherSide, "other side", (ON_TASKS, &[Task]), Terminal),
     row(&["a"], KeyAct::Approve, "approve", (ON_TASKS, ON_TASKS), Both),
     row(&["r"], KeyAct::SendBack, "send back", (ON_TASKS, ON_TASKS), Both),
-    row(&["c"], KeyAct::Done, "done", (ON_TASKS, ON_TASKS), Both),
+    row(&["c"], KeyAct::Done, "done", (ON_TASKS, &[Board, Task]), Both),
     row(&["b"], KeyAct::Block, "blocked", (ON_TASKS, &[Task]), Both),
     row(&["u"], KeyAct::Unblock, "unblock", (ON_TASKS, NONE), Both),
     row(&["p"], KeyAct::Take, "take", (ON_TASKS, &[Board]), Both),

@@ -1,17 +1,22 @@
 //! One task in full: its tabs, and the lines of each.
 
-use super::text::{lines, local, span};
+use jiff::tz::TimeZone;
+use unicode_width::UnicodeWidthStr;
+
+use super::text::{cut, lines, padded};
 use super::worker::LoadedPage;
-use crate::board::model::page::{OpeningPage, OutcomeChoice, TaskDetails, TimelineEntry};
-use crate::domain::{AgentId, TaskId, WorkflowName};
+use crate::board::model::columns::{BoardView, Card};
+use crate::board::model::page::{TaskDetails, TimelineEntry};
+use crate::domain::{AgentId, Outcome, TaskId, Timestamp, WorkflowName};
 use crate::files::printable::one_line;
+use crate::tasks::view::phrases::{self, TurnKind};
 use crate::tasks::view::work_diff::WorkDiff;
 
 /// A tab of a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DetailTab {
     Task,
-    Timeline,
+    History,
     Diff,
     Graph,
 }
@@ -19,7 +24,7 @@ pub(super) enum DetailTab {
 impl DetailTab {
     pub(super) const ALL: [(Self, &'static str); 4] = [
         (Self::Task, "task"),
-        (Self::Timeline, "timeline"),
+        (Self::History, "history"),
         (Self::Diff, "diff"),
         (Self::Graph, "workflow"),
     ];
@@ -72,36 +77,36 @@ pub(super) struct DetailPane {
     pub scroll: usize,
     pub page: Option<LoadedPage>,
     task: Vec<PaneLine>,
-    timeline: Vec<PaneLine>,
+    history: Vec<PaneLine>,
     pub diff: Option<Vec<PaneLine>>,
     pub graph: Option<Vec<PaneLine>>,
 }
 
 impl DetailPane {
     pub(super) fn new(id: TaskId, workflow: WorkflowName, tab: DetailTab) -> Self {
-        let (task, timeline) = (reading(), reading());
-        Self { id, workflow, tab, scroll: 0, page: None, task, timeline, diff: None, graph: None }
+        let (task, history) = (reading(), reading());
+        Self { id, workflow, tab, scroll: 0, page: None, task, history, diff: None, graph: None }
     }
 
     /// Returns the lines of the tab that is shown.
     pub(super) fn lines(&self) -> &[PaneLine] {
         match self.tab {
             DetailTab::Task => &self.task,
-            DetailTab::Timeline => &self.timeline,
+            DetailTab::History => &self.history,
             DetailTab::Diff => self.diff.as_deref().unwrap_or(&self.task[..0]),
             DetailTab::Graph => self.graph.as_deref().unwrap_or(&self.task[..0]),
         }
     }
 
-    pub(super) fn set_page(&mut self, page: LoadedPage, you: Option<&AgentId>) {
-        self.task = task_lines(&page.page, you);
-        self.timeline = timeline_lines(&page.page);
+    pub(super) fn set_page(&mut self, page: LoadedPage, board: &BoardView) {
+        self.task = task_lines(&page.page, board);
+        self.history = history_lines(&page.page, board);
         self.page = Some(page);
     }
 
     pub(super) fn set_fault(&mut self, why: &str) {
         self.task = fault_lines(why);
-        self.timeline.clone_from(&self.task);
+        self.history.clone_from(&self.task);
         self.page = None;
     }
 }
@@ -114,102 +119,151 @@ pub(super) fn fault_lines(why: &str) -> Vec<PaneLine> {
     lines(why).into_iter().map(|line| PaneLine::new(line, LineLook::Alarm)).collect()
 }
 
-fn task_lines(page: &TaskDetails, you: Option<&AgentId>) -> Vec<PaneLine> {
-    let mut out = vec![PaneLine::new(one_line(&page.title), LineLook::Heading)];
-    let quiet = |text: String| PaneLine::new(text, LineLook::Quiet);
-    out.push(quiet(one_line(&page.path)));
-    if let Some(frozen) = &page.frozen {
-        out.push(PaneLine::new(format!("frozen: {}", one_line(frozen)), LineLook::Alarm));
-    }
-    out.push(heading(""));
-    out.push(heading("why it is here"));
-    out.extend(
-        page.reasons
-            .iter()
-            .map(|reason| PaneLine::new(format!("- {}", one_line(reason)), LineLook::Plain)),
-    );
-    for opening in &page.openings {
-        out.extend(opening_lines(opening, you));
-    }
-    out.push(heading(""));
-    out.push(heading("text"));
-    let body = lines(page.body.trim());
-    if body.is_empty() {
-        out.push(quiet("it has none; `e` opens the file in your editor".to_owned()));
-    }
-    out.extend(body.into_iter().map(|line| {
-        let look = match line.trim_start() {
-            text if text.starts_with('#') => LineLook::Heading,
-            text if text.starts_with("<!--") => LineLook::Quiet,
-            _ => LineLook::Plain,
-        };
-        PaneLine::new(line, look)
-    }));
-    out
-}
-
-fn heading(text: &str) -> PaneLine {
-    PaneLine::new(text, LineLook::Heading)
-}
-
-fn opening_lines(opening: &OpeningPage, you: Option<&AgentId>) -> Vec<PaneLine> {
-    let is_yours = you.is_some_and(|you| opening.agents.contains(you)) && !opening.blocked;
-    let mut out = vec![heading("")];
-    let station = one_line(&opening.station);
-    out.push(heading(&format!("what can be said at {station}, as {}", opening.role)));
-    let who = match (opening.blocked, is_yours) {
-        (true, _) => PaneLine::new("blocked until somebody unblocks it (`u`)", LineLook::Alarm),
-        (false, true) => PaneLine::new("you may say it", LineLook::Call),
-        (false, false) => {
-            let agents: Vec<&str> = opening.agents.iter().map(AgentId::as_str).collect();
-            let who = if agents.is_empty() { "nobody".to_owned() } else { agents.join(", ") };
-            PaneLine::new(format!("who may: {who}"), LineLook::Quiet)
+fn task_lines(page: &TaskDetails, board: &BoardView) -> Vec<PaneLine> {
+    let (card, sheet) = (board.card(&page.id), &page.sheet);
+    let mut out = Vec::new();
+    let mut section = |title: &str, lines: Vec<PaneLine>| {
+        if !lines.is_empty() {
+            let gap = (!out.is_empty()).then(|| PaneLine::new("", LineLook::Plain));
+            out.extend(gap);
+            out.extend((!title.is_empty()).then(|| PaneLine::new(title, LineLook::Heading)));
+            out.extend(lines);
         }
     };
-    out.push(who);
-    out.extend(
-        opening
-            .choices
-            .iter()
-            .map(|choice| PaneLine::new(format!("- {}", choice_text(choice)), LineLook::Plain)),
-    );
-    out
-}
-
-/// Returns an outcome, the place that it leads to, and its meaning.
-pub(super) fn choice_text(choice: &OutcomeChoice) -> String {
-    let to = choice.to.as_ref().map(|to| format!(" -> {}", one_line(to)));
-    let meaning = one_line(&choice.meaning);
-    let meaning = if meaning.is_empty() { meaning } else { format!(": {meaning}") };
-    format!("{}{}{meaning}", choice.outcome, to.unwrap_or_default())
-}
-
-fn timeline_lines(page: &TaskDetails) -> Vec<PaneLine> {
-    if page.timeline.is_empty() {
-        return vec![PaneLine::new("no visit has ended yet", LineLook::Quiet)];
+    let frozen = page.frozen.iter().map(|why| PaneLine::new(one_line(why), LineLook::Alarm));
+    section("", frozen.collect());
+    let blockers = card.map_or(&[][..], |card| &card.blockers);
+    let blockers =
+        blockers.iter().map(|why| PaneLine::new(format!("  {}", one_line(why)), LineLook::Alarm));
+    section("Blocked", blockers.collect());
+    let points = sheet.points.iter().map(|point| {
+        let by = point.by.as_ref().map(|by| format!("{}, ", board.name(by))).unwrap_or_default();
+        let ago = ago(point.at, board);
+        PaneLine::new(format!("  [ ] {}   {by}{ago}", one_line(&point.text)), LineLook::Plain)
+    });
+    section("Open points", points.collect());
+    if sheet.points.is_empty() && card.is_some_and(|card| card.waits_for_you) {
+        section("", vec![PaneLine::new("Open points: none", LineLook::Quiet)]);
     }
-    page.timeline.iter().rev().flat_map(entry_lines).collect()
+    let text = lines(sheet.text.trim()).into_iter().map(|line| {
+        let is_heading = line.starts_with('#');
+        PaneLine::new(line, if is_heading { LineLook::Heading } else { LineLook::Plain })
+    });
+    let text: Vec<PaneLine> = text.collect();
+    let none = || vec![PaneLine::new("No text yet, e opens it in your editor", LineLook::Quiet)];
+    section("", if text.is_empty() { none() } else { text });
+    let comments = sheet.comments.iter().flat_map(|comment| {
+        let by = comment
+            .by
+            .parse()
+            .map_or_else(|_| one_line(&comment.by), |by| board.name(&by).to_owned());
+        let head = format!("  {by}, {}", ago(comment.at, board));
+        let text = lines(&comment.text).into_iter();
+        let text = text.map(|line| PaneLine::new(format!("    {line}"), LineLook::Plain));
+        [PaneLine::new(head, LineLook::Quiet)].into_iter().chain(text)
+    });
+    section("Comments", comments.collect());
+    let parts = board.cards().filter(|card| card.words.parent.as_ref() == Some(&page.id));
+    let parts: Vec<&Card> = parts.collect();
+    let title = match card.and_then(|card| card.children) {
+        Some(count) => format!("Parts {} of {}", count.done, count.total),
+        None => "Parts".to_owned(),
+    };
+    section(&title, parts.into_iter().map(|part| relation("", part)).collect());
+    let related = |word: &'static str, id: &TaskId| match board.card(id) {
+        Some(card) => relation(word, card),
+        None => PaneLine::new(format!("{word:<9}{id}"), LineLook::Quiet),
+    };
+    let before = board.cards().filter(|card| card.waiting_for.contains(&page.id));
+    let mut other: Vec<PaneLine> = sheet.parent.iter().map(|id| related("Part of", id)).collect();
+    other.extend(sheet.depends_on.iter().map(|id| related("After", id)));
+    other.extend(before.map(|card| relation("Before", card)));
+    other.push(PaneLine::new(format!("{:<9}{}", "File", one_line(&page.path)), LineLook::Quiet));
+    section("", other);
+    out
 }
 
-fn entry_lines(entry: &TimelineEntry) -> Vec<PaneLine> {
-    let to = entry.to.as_ref().map(|to| format!(" -> {}", one_line(to))).unwrap_or_default();
-    let station = one_line(&entry.station);
-    let mut out = vec![heading(&format!("{station}: {}{to}", one_line(&entry.outcome)))];
-    let by = entry.agent.as_ref().map(|agent| format!(" by {agent}")).unwrap_or_default();
-    let (at, took) = (local(entry.exited), span(entry.seconds));
-    out.push(PaneLine::new(format!("  {at}{by}, after {took}"), LineLook::Quiet));
-    let plain = |text: String| PaneLine::new(text, LineLook::Plain);
-    out.extend(lines(&entry.summary).into_iter().map(|line| plain(format!("  {line}"))));
-    out.extend(
-        entry
-            .blockers
-            .iter()
-            .map(|text| PaneLine::new(format!("  - {}", one_line(text)), LineLook::Alarm)),
-    );
-    let notes = entry.notes.iter().flat_map(|text| lines(text));
-    out.extend(notes.map(|line| plain(format!("  {line}"))));
-    out.push(plain(String::new()));
+fn ago(at: Timestamp, board: &BoardView) -> String {
+    let zone = board.zone.clone().unwrap_or(TimeZone::UTC);
+    phrases::ago(at, board.at, &zone)
+}
+
+/// Returns a line about another task: its id, its title, where it is and whose turn it is.
+fn relation(word: &str, card: &Card) -> PaneLine {
+    let is_done = card.words.turn.kind == TurnKind::Ended;
+    let gap = match word {
+        "" => if is_done { "✓ " } else { "  " }.to_owned(),
+        word => format!("{word:<9}"),
+    };
+    let gate = card.gate.as_ref().map(|gate| format!("{gate}   ")).unwrap_or_default();
+    let (id, title) = (card.id.local(), padded(&cut(&card.title, 36), 36, false));
+    PaneLine::fixed(
+        format!("{gap}{id}  {title}   {gate}{}", card.words.turn.phrase),
+        LineLook::Plain,
+    )
+}
+
+/// Returns what happened to a task, the newest first, below the heading of each day.
+fn history_lines(page: &TaskDetails, board: &BoardView) -> Vec<PaneLine> {
+    let (sheet, mut entries) = (&page.sheet, Vec::new());
+    let name = |agent: Option<&AgentId>| agent.map_or("", |agent| board.name(agent)).to_owned();
+    if sheet.created > Timestamp::default() {
+        entries.push((
+            sheet.created,
+            name(sheet.created_by.as_ref()),
+            "created it".to_owned(),
+            Vec::new(),
+        ));
+    }
+    for entry in &page.timeline {
+        let (words, texts) = visit_words(entry);
+        entries.push((entry.exited, name(entry.agent.as_ref()), words, texts));
+    }
+    for comment in &sheet.comments {
+        let by = comment
+            .by
+            .parse()
+            .map_or_else(|_| one_line(&comment.by), |by| board.name(&by).to_owned());
+        entries.push((comment.at, by, "comment".to_owned(), lines(&comment.text)));
+    }
+    entries.sort_by_key(|(at, ..)| *at);
+    let zone = board.zone.clone().unwrap_or(TimeZone::UTC);
+    let (mut out, mut day) = (Vec::new(), String::new());
+    let widest = entries.iter().map(|(_, who, ..)| who.width()).max().unwrap_or(0);
+    for (at, who, words, texts) in entries.into_iter().rev() {
+        let heading = phrases::day(at, board.at, &zone);
+        if heading != day {
+            out.push(PaneLine::new(heading.clone(), LineLook::Heading));
+            day = heading;
+        }
+        let clock = at.to_zoned(TimeZone::system()).strftime("%H:%M").to_string();
+        let who = padded(&who, widest, false);
+        out.push(PaneLine::new(format!("  {clock}  {who}  {words}"), LineLook::Plain));
+        let indent = " ".repeat(widest + 11);
+        out.extend(
+            texts.into_iter().map(|text| PaneLine::new(format!("{indent}{text}"), LineLook::Quiet)),
+        );
+    }
     out
+}
+
+/// Returns a visit that has ended in words, and its texts.
+fn visit_words(entry: &TimelineEntry) -> (String, Vec<String>) {
+    let station = one_line(&entry.station);
+    let to = entry.to.as_deref().map(|to| if to == "end" { "done" } else { to });
+    let is_sent_back = entry.outcome == Outcome::NeedsReview.as_str();
+    let words = match to {
+        Some(to) if is_sent_back => format!("sent back from {station} to {}", one_line(to)),
+        Some(to) => format!("{station} → {}", one_line(to)),
+        None => format!("{} at {station}", one_line(&entry.outcome).replace('_', " ")),
+    };
+    let is_repeated = entry.blockers.first() == Some(&entry.summary);
+    let summary =
+        Some(&entry.summary).filter(|_| !is_repeated).into_iter().flat_map(|text| lines(text));
+    let points = entry.blockers.iter().map(|text| format!("- {}", one_line(text)));
+    let notes = entry.notes.iter().flat_map(|text| lines(text));
+    let span = phrases::lasting(entry.seconds);
+    (format!("{words}   {span}"), summary.chain(points).chain(notes).collect())
 }
 
 /// Returns the lines of a diff of the work.
@@ -217,7 +271,7 @@ pub(super) fn diff_lines(diff: &WorkDiff) -> Vec<PaneLine> {
     let since = format!("changes since {}, {}", diff.since, diff.which);
     let mut out = vec![PaneLine::new(since, LineLook::Quiet)];
     if diff.text.is_empty() && diff.untracked.is_empty() {
-        out.push(PaneLine::new("nothing has changed outside tasks/", LineLook::Plain));
+        out.push(PaneLine::new("no changes outside tasks/", LineLook::Plain));
     }
     out.extend(lines(&diff.text).into_iter().map(|line| {
         let look = match line.as_bytes().first() {
@@ -231,7 +285,7 @@ pub(super) fn diff_lines(diff: &WorkDiff) -> Vec<PaneLine> {
         PaneLine::fixed(line, look)
     }));
     if !diff.untracked.is_empty() {
-        out.push(heading("new files that git does not know yet"));
+        out.push(PaneLine::new("New files that git does not know yet", LineLook::Heading));
         out.extend(
             diff.untracked
                 .iter()

@@ -5,12 +5,12 @@ use std::mem;
 use ratatui::crossterm::event::{MouseButton, MouseEvent, MouseEventKind};
 use ratatui::layout::Position;
 
-use super::acts::{ActStart, begin};
 use super::detail::{diff_lines, fault_lines, graph_lines};
 use super::form::TuiForm;
 use super::key_table::KeyContext;
 use super::state::{ClickTarget, Effects, Overlay, TuiEffect, TuiState};
 use super::text::lines;
+use super::update::acts::{ActStart, begin};
 use super::worker::{Denial, LoadedPage, WorkAnswer, WorkRequest};
 use crate::board::model::feed::BoardNews;
 use crate::board::model::keys::{KeyAct, KeyPlace};
@@ -58,12 +58,13 @@ impl TuiState {
     }
 
     pub(super) fn take_page(&mut self, id: &TaskId, page: Result<LoadedPage, Denial>) {
-        let you = self.project().you.clone();
+        let (you, board) = (self.project().you.clone(), self.project().board.clone());
+        let board = board.unwrap_or_default();
         let pending = self.pending.take_if(|(ticket, _)| ticket.task == *id);
         if let Some((seen, asked)) = pending {
             self.message = None;
             match (&page, &you) {
-                (Ok(loaded), Ok(you)) => match begin(asked, loaded, &seen, you) {
+                (Ok(loaded), Ok(you)) => match begin(asked, loaded, &seen, (you, &board)) {
                     ActStart::Form(form) => self.open_form(*form),
                     ActStart::Menu(forms) => self.overlay = Some(Overlay::Menu { forms, at: 0 }),
                     ActStart::Not(why) => self.message = Some((why, true)),
@@ -74,7 +75,7 @@ impl TuiState {
         }
         if let Some(detail) = self.detail.as_mut().filter(|detail| detail.id == *id) {
             match page {
-                Ok(loaded) => detail.set_page(loaded, you.as_ref().ok()),
+                Ok(loaded) => detail.set_page(loaded, &board),
                 Err(denial) => detail.set_fault(&denial.problem),
             }
         }
@@ -82,10 +83,17 @@ impl TuiState {
 
     pub(super) fn take_done(&mut self, project: usize, done: Result<String, Denial>) -> Effects {
         self.is_busy = false;
+        if done.is_err() {
+            self.queue.clear();
+        }
         match done {
-            Ok(what) => {
+            Ok(sentence) => {
+                if let Some(next) = self.queue.pop_front() {
+                    return self.send_act(next);
+                }
                 self.form = self.form.take().filter(|form| !form.is_sent);
-                self.message = Some((what, false));
+                self.project_mut().marked.clear();
+                self.note_done(sentence);
                 let id = self.detail.as_ref().filter(|_| project == self.current);
                 let id = id.map(|detail| detail.id.clone());
                 id.map(|id| self.ask(WorkRequest::Page(id))).unwrap_or_default()
@@ -162,14 +170,15 @@ impl TuiState {
 
     pub(super) fn roll(&mut self, target: Option<ClickTarget>, asked: KeyAct) -> Effects {
         match (self.context(), target) {
-            (KeyContext::Form | KeyContext::FilterLine, _) => Vec::new(),
-            (KeyContext::Place(KeyPlace::List | KeyPlace::Over), _) => self.press_in_overlay(asked),
+            (KeyContext::Form | KeyContext::FilterLine | KeyContext::Jump, _) => Vec::new(),
+            (KeyContext::Place(KeyPlace::Over), _) => self.press_in_overlay(asked),
             (_, Some(ClickTarget::Detail)) => {
                 for _ in 0..2 {
                     self.scroll(asked);
                 }
                 self.scroll(asked)
             }
+            (_, Some(ClickTarget::Row(_))) => self.step(asked),
             (_, Some(ClickTarget::Card { column, .. } | ClickTarget::Column(column))) => {
                 let row = if column == self.project().column { self.project().row } else { 0 };
                 self.project_mut().select(column, row);
@@ -181,10 +190,10 @@ impl TuiState {
 
     pub(super) fn click(&mut self, target: Option<ClickTarget>) -> Effects {
         let has_board =
-            matches!(self.context(), KeyContext::Place(KeyPlace::Board | KeyPlace::Task));
+            matches!(self.context(), KeyContext::Place(place) if place != KeyPlace::Over);
         match target {
             Some(ClickTarget::Item(item)) => {
-                let Some(Overlay::Menu { at, .. } | Overlay::Waiting { at }) = &mut self.overlay
+                let Some(Overlay::Menu { at, .. } | Overlay::Jump { at, .. }) = &mut self.overlay
                 else {
                     return Vec::new();
                 };
@@ -198,6 +207,15 @@ impl TuiState {
                     return self.step(KeyAct::Open);
                 }
                 self.project_mut().select(column, row);
+                self.follow(false)
+            }
+            Some(ClickTarget::Row(row)) if has_board => {
+                let was_there = !self.in_detail && self.project().list_row == row;
+                self.in_detail = false;
+                if was_there {
+                    return self.step(KeyAct::Open);
+                }
+                self.project_mut().select_row(row);
                 self.follow(false)
             }
             Some(ClickTarget::Column(column)) if has_board => {

@@ -9,7 +9,7 @@ use crate::domain::{CompletionId, Map, Outcome, Ticket};
 use crate::operations::Operation;
 use crate::operations::arguments::Arguments;
 use crate::operations::fields::Doors;
-use crate::operations::table::COMPLETE;
+use crate::operations::table::{COMPLETE, EDIT};
 
 /// A text with a cursor.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -106,6 +106,10 @@ pub(super) enum FormPurpose {
     },
     /// An operation with at most one text.
     Act(&'static Operation, Ticket),
+    /// The names of those for whom a task is planned.
+    Plan(Ticket),
+    /// The approval of several tasks, each with its outcome.
+    ApproveAll(Vec<(Ticket, String)>),
     New,
 }
 
@@ -113,7 +117,9 @@ pub(super) enum FormPurpose {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TuiForm {
     pub purpose: FormPurpose,
-    pub title: String,
+    /// The task that it is about, and the act in words, as in `Approve → done`.
+    pub subject: String,
+    pub label: String,
     pub lead: Vec<String>,
     pub fields: Vec<FormField>,
     pub focus: usize,
@@ -132,11 +138,11 @@ pub(super) enum FormStep {
 }
 
 impl TuiForm {
-    pub(super) fn new(purpose: FormPurpose, title: String, label: &str) -> Self {
+    pub(super) fn new(purpose: FormPurpose, (subject, label): (&str, String), main: &str) -> Self {
         let main =
-            FormField { kind: FieldKind::Main, label: label.to_owned(), edit: TextEdit::default() };
-        let (lead, usual) = (Vec::new(), None);
-        Self { purpose, title, lead, fields: vec![main], focus: 0, usual, is_sent: false }
+            FormField { kind: FieldKind::Main, label: main.to_owned(), edit: TextEdit::default() };
+        let (subject, lead, usual) = (subject.to_owned(), Vec::new(), None);
+        Self { purpose, subject, label, lead, fields: vec![main], focus: 0, usual, is_sent: false }
     }
 
     pub(super) fn add_field(&mut self, kind: FieldKind, label: String, text: &str) {
@@ -200,23 +206,63 @@ impl TuiForm {
         main.map(|field| field.edit.text.trim().to_owned()).unwrap_or_default()
     }
 
+    /// Returns the act in words when it is done, as in `approved → done`.
+    pub(super) fn past(&self) -> String {
+        let (act, leads) = self.label.split_at(self.label.find(" → ").unwrap_or(self.label.len()));
+        let act = match act {
+            "Approve" => "approved".to_owned(),
+            "Send back" => "sent back".to_owned(),
+            "Comment" => "commented".to_owned(),
+            "Unblock" => "unblocked".to_owned(),
+            "Plan for" if self.main().is_empty() => "planned for nobody".to_owned(),
+            "Plan for" => format!("planned for {}", self.main()),
+            _ if matches!(self.purpose, FormPurpose::ApproveAll(_)) => "approved".to_owned(),
+            act => act.to_lowercase(),
+        };
+        format!("{act}{leads}")
+    }
+
     /// Returns true if text was typed into the form.
     pub(super) fn has_text(&self) -> bool {
         (0..self.fields.len()).any(|at| !self.is_blank(at))
     }
 
-    /// Returns the act that the form asks for; `None` if a command does it.
-    pub(super) fn act(&self) -> Option<BoardAct> {
-        let (operation, ticket, given) = match &self.purpose {
-            FormPurpose::Complete { ticket, .. } => (&COMPLETE, ticket, self.completion()),
-            FormPurpose::Act(operation, ticket) => {
-                let text = Some(self.main()).filter(|text| !text.is_empty());
-                let field = operation.fields_at(Doors::SCREEN).next().map(|field| field.name);
-                (*operation, ticket, field.map(|name| (name, json!(text))).into_iter().collect())
-            }
-            FormPurpose::New => return None,
+    /// Returns the acts that the form asks for; none if a command does it.
+    pub(super) fn acts(&self) -> Vec<BoardAct> {
+        let text = Some(self.main()).filter(|text| !text.is_empty());
+        let act = |operation, ticket: &Ticket, given| BoardAct {
+            operation,
+            ticket: Some(ticket.clone()),
+            given,
         };
-        Some(BoardAct { operation, ticket: Some(ticket.clone()), given })
+        match &self.purpose {
+            FormPurpose::Complete { ticket, .. } => vec![act(&COMPLETE, ticket, self.completion())],
+            FormPurpose::Act(operation, ticket) => {
+                let field = operation.fields_at(Doors::SCREEN).next().map(|field| field.name);
+                let given = field.map(|name| (name, json!(text))).into_iter().collect();
+                vec![act(operation, ticket, given)]
+            }
+            FormPurpose::Plan(ticket) => {
+                let text = text.unwrap_or_default();
+                let names: Vec<&str> =
+                    text.split([',', ' ']).filter(|name| !name.is_empty()).collect();
+                let given = if names.is_empty() {
+                    [("unset", json!(["assignee"]))]
+                } else {
+                    [("assignee", json!(names))]
+                };
+                vec![act(&EDIT, ticket, Arguments::from_iter(given))]
+            }
+            FormPurpose::ApproveAll(decisions) => {
+                let summary = text.or_else(|| self.usual.clone()).unwrap_or_default();
+                let given = |outcome: &String| {
+                    Arguments::from_iter([("outcome", json!(outcome)), ("summary", json!(summary))])
+                };
+                let acts = decisions.iter();
+                acts.map(|(ticket, outcome)| act(&COMPLETE, ticket, given(outcome))).collect()
+            }
+            FormPurpose::New => Vec::new(),
+        }
     }
 
     /// Returns the values that a completion's form has.

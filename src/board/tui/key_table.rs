@@ -4,12 +4,17 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::board::model::keys::{BoardKey, KEYS, KeyAct, KeyDoor, KeyPlace};
 
+/// The width from which the help has two columns.
+const TWO_COLUMNS: u16 = 80;
+
 /// The part of the screen that keys go to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum KeyContext {
     Place(KeyPlace),
     Form,
     FilterLine,
+    /// The line of a jump, above its hits.
+    Jump,
 }
 
 /// Returns the name of a key as the table has it.
@@ -50,15 +55,15 @@ pub(super) fn act(key: KeyEvent, context: KeyContext) -> Option<KeyAct> {
     let always = [KeyAct::Redraw, KeyAct::Suspend, KeyAct::Quit];
     let counts = match context {
         KeyContext::Place(place) => row.places.contains(&place),
-        KeyContext::Form | KeyContext::FilterLine => {
+        KeyContext::Form | KeyContext::FilterLine | KeyContext::Jump => {
             name.starts_with("ctrl-") && always.contains(&row.act)
         }
     };
     counts.then_some(row.act)
 }
 
-/// Returns the keys that the foot line names, with their words.
-pub(super) fn foot(context: KeyContext) -> Vec<(&'static str, &'static str)> {
+/// Returns the keys that the foot line names, with their words. Only a wide terminal has another side.
+pub(super) fn foot(context: KeyContext, is_wide: bool) -> Vec<(&'static str, &'static str)> {
     match context {
         KeyContext::Form => vec![
             ("enter", "next, at the end send"),
@@ -71,18 +76,26 @@ pub(super) fn foot(context: KeyContext) -> Vec<(&'static str, &'static str)> {
             ("esc", "clear"),
             ("words", "is:mine is:overdue role: agent: tag:"),
         ],
+        KeyContext::Jump => vec![("enter", "go"), ("esc", "back")],
         KeyContext::Place(place) => {
-            let named = keys().filter(|row| row.foot.contains(&place));
+            let counts = |row: &BoardKey| is_wide || row.act != KeyAct::OtherSide;
+            let named = keys().filter(|row| row.foot.contains(&place) && counts(row));
             named.map(|row| (row.keys[0], row.word)).collect()
         }
     }
 }
 
-/// Returns all keys, as the help shows them.
-pub(super) fn help() -> Vec<String> {
+/// Returns all keys, as the help shows them: in two columns if there is room.
+pub(super) fn help(width: u16) -> Vec<String> {
     let shown = |row: &BoardKey| {
-        let keys = row.keys.iter().filter(|key| !key.contains(' ')).copied();
-        format!("{:<24}{}", keys.collect::<Vec<_>>().join(" "), row.word)
+        let keys = row.keys.iter().filter(|key| !key.contains(' ')).take(2).copied();
+        format!("{:<12}{}", keys.collect::<Vec<_>>().join(" "), row.word)
     };
-    keys().map(shown).collect()
+    let lines: Vec<String> = keys().map(shown).collect();
+    if width < TWO_COLUMNS {
+        return lines;
+    }
+    let (left, right) = lines.split_at(lines.len().div_ceil(2));
+    let right = right.iter().map(String::as_str).chain([""]);
+    left.iter().zip(right).map(|(left, right)| format!("{left:<38}{right}")).collect()
 }

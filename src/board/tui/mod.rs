@@ -1,7 +1,5 @@
 //! The board at a terminal: state, keys, panes, and the loop that joins them.
 
-mod acts;
-mod board_pane;
 mod detail;
 mod draw;
 mod events;

@@ -1,5 +1,6 @@
 //! One project on the board: the lane that is shown, the cards that pass the filter, and the selected card.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::board::model::columns::{BoardColumn, BoardLane, BoardView, Card};
@@ -24,8 +25,26 @@ pub(crate) struct ProjectView {
     shown: Vec<Vec<usize>>,
     /// The selected task. The selection follows the task to other columns.
     selected: Option<TaskId>,
+    /// A task that the reader passes on: the selection does not follow it.
+    pub leaving: Option<TaskId>,
     pub column: usize,
     pub row: usize,
+    /// True if the tasks that wait for the reader take the place of the columns.
+    pub in_list: bool,
+    pub list_row: usize,
+    /// The tasks of the list that are selected together.
+    pub marked: Vec<TaskId>,
+    /// The tasks of the list that pass the filter.
+    list: Vec<ListedTask>,
+}
+
+/// A task of the list, with its place on the board.
+#[derive(Debug, Clone)]
+struct ListedTask {
+    id: TaskId,
+    lane: usize,
+    column: usize,
+    card: usize,
 }
 
 impl ProjectView {
@@ -41,8 +60,13 @@ impl ProjectView {
             workflow: None,
             shown: Vec::new(),
             selected: None,
+            leaving: None,
             column: 0,
             row: 0,
+            in_list: false,
+            list_row: 0,
+            marked: Vec::new(),
+            list: Vec::new(),
         }
     }
 
@@ -55,13 +79,8 @@ impl ProjectView {
                 if let Some(name) = &board.project {
                     self.name.clone_from(name);
                 }
-                let is_first = self.board.is_none();
                 self.board = Some(board);
                 self.arrange();
-                if is_first {
-                    self.column = self.shown.iter().position(|one| !one.is_empty()).unwrap_or(0);
-                    self.note_selection();
-                }
             }
         }
     }
@@ -70,11 +89,6 @@ impl ProjectView {
     pub(super) fn set_filter(&mut self, text: String, filter: TaskFilter) {
         (self.filter_text, self.filter) = (text, filter);
         self.arrange();
-        if self.count(self.column) == 0 {
-            let found = self.shown.iter().position(|column| !column.is_empty());
-            self.column = found.unwrap_or(self.column);
-            self.note_selection();
-        }
     }
 
     /// Finds the shown cards, and the selected task among them. Runs once for each change, never for a key.
@@ -85,10 +99,18 @@ impl ProjectView {
             cards.filter(|(_, card)| self.filter.admits(*card)).map(|(at, _)| at).collect()
         });
         self.shown = shown.collect();
-        if let Some(place) = self.selected.as_ref().and_then(|id| self.place_of(id)) {
+        let follows = self.selected.as_ref().filter(|id| self.leaving.as_ref() != Some(id));
+        if let Some(place) = follows.and_then(|id| self.place_of(id)) {
             (self.column, self.row) = place;
         }
         self.clamp();
+        let listed = self.list.get(self.list_row).map(|listed| listed.id.clone());
+        self.list = self.waiting();
+        let row = self.list.iter().position(|now| Some(&now.id) == listed.as_ref());
+        // A task that was decided makes room for the next one.
+        self.select_row(row.unwrap_or(self.list_row));
+        let list = &self.list;
+        self.marked.retain(|id| list.iter().any(|listed| listed.id == *id));
     }
 
     /// Returns column and row of a task in the lane that is shown.
@@ -103,12 +125,15 @@ impl ProjectView {
 
     fn clamp(&mut self) {
         self.column = self.column.min(self.shown.len().saturating_sub(1));
+        let has_cards = |at: &usize| self.count(*at) > 0;
+        let nearest = (self.column..self.shown.len()).chain((0..self.column).rev()).find(has_cards);
+        self.column = nearest.unwrap_or(self.column);
         self.row = self.row.min(self.count(self.column).saturating_sub(1));
         self.note_selection();
     }
 
     fn note_selection(&mut self) {
-        self.selected = self.card().map(|card| card.id.clone());
+        self.selected = self.board_card().map(|card| card.id.clone());
     }
 
     /// Returns the lane that is shown.
@@ -128,6 +153,11 @@ impl ProjectView {
         self.shown.get(column).map_or(0, Vec::len)
     }
 
+    /// Returns the number of cards of the lane that are shown.
+    pub(super) fn shown_count(&self) -> usize {
+        self.shown.iter().map(Vec::len).sum()
+    }
+
     /// Returns the card that is shown in that column and row.
     pub(super) fn card_at(&self, column: usize, row: usize) -> Option<&Card> {
         let at = *self.shown.get(column)?.get(row)?;
@@ -136,31 +166,88 @@ impl ProjectView {
 
     /// Returns the selected card.
     pub(super) fn card(&self) -> Option<&Card> {
+        if self.in_list { self.listed_card(self.list_row) } else { self.board_card() }
+    }
+
+    /// Returns the card that is selected in the columns.
+    fn board_card(&self) -> Option<&Card> {
         self.card_at(self.column, self.row)
     }
 
-    /// Returns the tasks about which the reader may decide now, in the order of the board.
-    pub(super) fn waiting(&self) -> Vec<&Card> {
-        let board = self.board.iter();
-        let tickets =
-            board.flat_map(|board| board.waiting_for_you.iter().map(move |card| (board, card)));
-        let cards = tickets.filter_map(|(board, ticket)| board.card(&ticket.task));
-        let mut cards: Vec<&Card> = cards.collect();
-        // Each branch of a fork has a ticket of its own.
-        cards.dedup_by_key(|card| &card.id);
-        cards
+    /// Returns the tasks about which the reader may decide now, the most urgent first.
+    fn waiting(&self) -> Vec<ListedTask> {
+        let Some(board) = &self.board else { return Vec::new() };
+        // Each branch of a fork has a ticket of its own: the first one counts.
+        let tickets = board.waiting_for_you.iter().enumerate().rev();
+        let order: HashMap<&TaskId, usize> = tickets.map(|(at, one)| (&one.task, at)).collect();
+        let mut found = Vec::new();
+        for (lane, shown) in board.lanes.iter().enumerate() {
+            for (column, cards) in shown.columns.iter().enumerate() {
+                let cards = cards.cards.iter().enumerate();
+                found.extend(cards.filter(|(_, card)| self.filter.admits(*card)).filter_map(
+                    |(at, card)| {
+                        let id = card.id.clone();
+                        Some((*order.get(&id)?, ListedTask { id, lane, column, card: at }))
+                    },
+                ));
+            }
+        }
+        found.sort_by_key(|(order, _)| *order);
+        found.into_iter().map(|(_, listed)| listed).collect()
+    }
+
+    /// Returns the number of tasks in the list.
+    pub(super) fn listed(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Returns the card in that row of the list.
+    pub(super) fn listed_card(&self, row: usize) -> Option<&Card> {
+        let ListedTask { lane, column, card, .. } = self.list.get(row)?;
+        self.board.as_ref()?.lanes.get(*lane)?.columns.get(*column)?.cards.get(*card)
+    }
+
+    /// Selects a row of the list, limited to what exists.
+    pub(super) fn select_row(&mut self, row: usize) {
+        self.list_row = row.min(self.list.len().saturating_sub(1));
+    }
+
+    /// Selects the task of the row for a common act, or no longer.
+    pub(super) fn mark(&mut self) {
+        let count = self.marked.len();
+        self.mark_too();
+        if let (true, Some(listed)) = (self.marked.len() == count, self.list.get(self.list_row)) {
+            self.marked.retain(|id| *id != listed.id);
+        }
+    }
+
+    /// Selects the task of the row, too.
+    pub(super) fn mark_too(&mut self) {
+        let id = self.list.get(self.list_row).map(|listed| listed.id.clone());
+        self.marked.extend(id.filter(|id| !self.marked.contains(id)));
+    }
+
+    /// Shows the list in place of the columns, or the columns again.
+    pub(super) fn show_list(&mut self, in_list: bool) {
+        (self.in_list, self.list_row) = (in_list, 0);
+        self.marked.clear();
     }
 
     /// Selects by column and row. Both are limited to what exists.
     pub(super) fn select(&mut self, column: usize, row: usize) {
-        (self.column, self.row) = (column, row);
+        (self.column, self.row, self.leaving) = (column, row, None);
         self.clamp();
     }
 
-    /// Selects the next column, or the previous one.
+    /// Selects the next column with cards, or the previous one.
     pub(super) fn step(&mut self, is_forward: bool) {
-        let next = if is_forward { self.column + 1 } else { self.column.saturating_sub(1) };
-        if next < self.shown.len() {
+        let has_cards = |at: &usize| self.count(*at) > 0;
+        let next = if is_forward {
+            (self.column + 1..self.shown.len()).find(has_cards)
+        } else {
+            (0..self.column).rev().find(has_cards)
+        };
+        if let Some(next) = next {
             self.select(next, self.row);
         }
     }
@@ -172,7 +259,7 @@ impl ProjectView {
         if self.lane().is_none_or(|lane| lane.workflow != card.workflow) {
             self.workflow = Some(card.workflow.clone());
         }
-        self.selected = Some(id.clone());
+        (self.selected, self.leaving) = (Some(id.clone()), None);
         self.arrange();
         self.selected.as_ref() == Some(id)
     }
@@ -187,8 +274,7 @@ impl ProjectView {
         let next = if is_forward { at + 1 } else { at + count - 1 } % count;
         self.workflow = Some(board.lanes[next].workflow.clone());
         (self.selected, self.row) = (None, 0);
+        self.column = 0;
         self.arrange();
-        self.column = self.shown.iter().position(|column| !column.is_empty()).unwrap_or(0);
-        self.clamp();
     }
 }

@@ -1,5 +1,7 @@
 //! The state of the board. Nothing here waits or touches a disk.
 
+use std::collections::VecDeque;
+
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};
 use ratatui::layout::Rect;
 
@@ -9,6 +11,7 @@ use super::key_table::KeyContext;
 use super::project_view::ProjectView;
 use super::theme::Theme;
 use super::worker::{WorkAnswer, WorkRequest};
+use crate::board::model::act::BoardAct;
 use crate::board::model::feed::BoardNews;
 use crate::board::model::keys::{KeyAct, KeyPlace};
 use crate::domain::Ticket;
@@ -45,6 +48,14 @@ pub(super) enum TuiEffect {
     Quit,
 }
 
+/// An act that was sent, with its words for the person, as in `approve → done`.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct SentAct {
+    pub project: usize,
+    pub act: BoardAct,
+    pub words: String,
+}
+
 /// An overlay of the board.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Overlay {
@@ -52,16 +63,22 @@ pub(super) enum Overlay {
     Text { title: String, lines: Vec<String>, scroll: usize },
     /// The forms to choose from.
     Menu { forms: Vec<TuiForm>, at: usize },
-    /// The tasks that wait for the reader.
-    Waiting { at: usize },
+    /// The tasks and acts that match a text.
+    Jump { edit: TextEdit, at: usize },
 }
 
 /// A target of a click.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ClickTarget {
-    Card { column: usize, row: usize },
+    Card {
+        column: usize,
+        row: usize,
+    },
     Column(usize),
     Tab(DetailTab),
+    /// A row of the list.
+    Row(usize),
+    /// An item of a menu.
     Item(usize),
     Detail,
 }
@@ -96,6 +113,12 @@ pub(super) struct TuiState {
     pub pending: Option<(Ticket, KeyAct)>,
     /// True if an act is under way.
     pub is_busy: bool,
+    /// The act that was sent.
+    pub sent: Option<SentAct>,
+    /// The acts that follow it, for the other selected tasks.
+    pub queue: VecDeque<SentAct>,
+    /// The last act of the person that can be taken back.
+    pub last: Option<SentAct>,
     pub map: ScreenMap,
 }
 
@@ -117,6 +140,9 @@ impl TuiState {
             message: None,
             pending: None,
             is_busy: false,
+            sent: None,
+            queue: VecDeque::new(),
+            last: None,
             map: ScreenMap::default(),
         }
     }
@@ -137,11 +163,12 @@ impl TuiState {
     /// Returns the part of the screen that keys go to now.
     pub(super) fn context(&self) -> KeyContext {
         match (&self.overlay, &self.form, &self.filter_line) {
-            (Some(Overlay::Waiting { .. }), ..) => KeyContext::Place(KeyPlace::List),
+            (Some(Overlay::Jump { .. }), ..) => KeyContext::Jump,
             (Some(_), ..) => KeyContext::Place(KeyPlace::Over),
             (None, Some(_), _) => KeyContext::Form,
             (None, None, Some(_)) => KeyContext::FilterLine,
             (None, None, None) if self.in_detail => KeyContext::Place(KeyPlace::Task),
+            (None, None, None) if self.project().in_list => KeyContext::Place(KeyPlace::List),
             (None, None, None) => KeyContext::Place(KeyPlace::Board),
         }
     }

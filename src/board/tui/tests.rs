@@ -20,13 +20,16 @@ use crate::board::model::act::BoardAct;
 use crate::board::model::columns::{
     BoardColumn, BoardLane, BoardView, Card, CardWords, DoneCount, Place,
 };
+use crate::board::model::decisions::{DecisionCard, DecisionChoice};
 use crate::board::model::feed::BoardNews;
 use crate::board::model::page::{
-    OpeningPage, OutcomeChoice, OutputField, TaskDetails, TaskSheet, TimelineEntry,
+    OpenPoint, OpeningPage, OutcomeChoice, OutputField, TaskDetails, TaskSheet, TimelineEntry,
 };
 use crate::domain::{Map, Outcome, Priority, Status, Timestamp};
 use crate::rules::outputs::FieldInput;
 use crate::storage::FileStat;
+use crate::tasks::view::comments::TaskComment;
+use crate::tasks::view::phrases::{self, Turn, TurnKind};
 use crate::tasks::view::work_diff::WorkDiff;
 
 fn time(text: &str) -> Timestamp {
@@ -67,28 +70,49 @@ fn card(id: &str, title: &str) -> Card {
     }
 }
 
+/// Returns a card with its words.
+fn worded(card: Card, kind: TurnKind, phrase: &str, due: &str) -> Card {
+    let turn = Turn { phrase: phrase.to_owned(), kind };
+    Card { words: CardWords { turn, due: due.to_owned(), ..CardWords::default() }, ..card }
+}
+
 fn column(gate: &str, cards: Vec<Card>) -> BoardColumn {
     let place = Place::Gate(gate.parse().unwrap());
-    let (roles, branches) = (Vec::new(), Vec::new());
+    let (roles, branches) = (vec!["backend".parse().unwrap()], Vec::new());
     BoardColumn { place, roles, branches, human: gate == "release", capacity: None, cards }
 }
 
 /// Four gates, with titles that are hard to show.
 fn board() -> BoardView {
     let login = Card { tags: vec!["web".to_owned()], mine: true, ..card("AOF-aaa", "Add login") };
+    let login = worded(login, TurnKind::Open, "backend", "Dec 15");
     let wide = Card {
         agents: vec!["agent-7".parse().unwrap()],
         checklist: Some(DoneCount { done: 2, total: 5 }),
+        priority: Priority::Low,
         ..card("AOF-bbb", "日本語のタイトル 👩‍💻 全角文字がとても長い")
     };
+    let wide = worded(wide, TurnKind::Taken, "@agent-7", "");
     let hostile = Card {
         priority: Priority::Critical,
         state: "blocked",
+        overdue: true,
+        blockers: vec!["wait for legal".to_owned()],
         ..card("AOF-ccc", "\u{1b}[2J\u{202e}clear\r\nthe screen")
     };
-    let waiting = Card { waits_for_you: true, rejections: 2, ..card("AOF-ddd", "Payments") };
+    let hostile = worded(hostile, TurnKind::Stopped, "blocked", "2d late");
+    let waiting = Card {
+        waits_for_you: true,
+        rejections: 2,
+        priority: Priority::High,
+        tags: vec!["ui".to_owned(), "forms".to_owned()],
+        ..card("AOF-ddd", "Payments")
+    };
+    let mut waiting = worded(waiting, TurnKind::You, "you", "today");
+    waiting.waiting_for = vec!["AOF-aaa".parse().unwrap()];
+    let done = Card { gate: None, ..worded(card("AOF-eee", "Old"), TurnKind::Ended, "done", "") };
     let done =
-        BoardColumn { place: Place::Finished, ..column("review", vec![card("AOF-eee", "Old")]) };
+        BoardColumn { place: Place::Finished, roles: Vec::new(), ..column("review", vec![done]) };
     let columns = vec![
         BoardColumn { capacity: Some(3), ..column("plan", vec![login, wide]) },
         column("implement", vec![hostile]),
@@ -97,7 +121,8 @@ fn board() -> BoardView {
         done,
     ];
     let fix = card("AOF-fff", "Broken link");
-    let fix = Card { workflow: "fix".parse().unwrap(), ..fix };
+    let fix =
+        worded(Card { workflow: "fix".parse().unwrap(), ..fix }, TurnKind::Open, "backend", "");
     BoardView {
         project: Some("shop".to_owned()),
         at: time("2026-02-16T10:00:00Z"),
@@ -112,10 +137,22 @@ fn board() -> BoardView {
         waiting_for_you: vec!["AOF-ddd@1".parse().unwrap()],
         unreadable: Vec::new(),
         paused: Vec::new(),
-        decisions: Vec::new(),
+        decisions: vec![decision()],
         full_names: Vec::new(),
         zone: None,
     }
+}
+
+fn decision() -> DecisionCard {
+    let approval = DecisionChoice {
+        outcome: "complete".to_owned(),
+        label: "Approve".to_owned(),
+        leads: "release".to_owned(),
+        approves: true,
+        rejects: false,
+    };
+    let (ticket, gate) = ("AOF-ddd@1".parse().unwrap(), "review".to_owned());
+    DecisionCard { ticket, gate, choices: vec![approval], asks: false }
 }
 
 /// A review that may approve or reject.
@@ -124,8 +161,8 @@ fn page(id: &str) -> LoadedPage {
         outcome: outcome.to_owned(),
         meaning: format!("you say {outcome}"),
         to: to.map(str::to_owned),
-        label: String::new(),
-        leads: String::new(),
+        label: phrases::act(outcome, outcome == "complete", outcome == "needs_review"),
+        leads: to.unwrap_or_default().to_owned(),
         needs_blockers: matches!(outcome, "needs_review" | "blocked"),
         rejects: outcome == "needs_review",
         approves: outcome == "complete",
@@ -180,7 +217,23 @@ fn page(id: &str) -> LoadedPage {
         reasons: vec!["it came to review by complete".to_owned()],
         openings: vec![opening],
         timeline: vec![entry],
-        sheet: TaskSheet::default(),
+        sheet: TaskSheet {
+            text: "# Why\n\nBecause shops take money, and a sentence that is longer than the pane has to be wrapped at a blank somewhere.\n- [ ] one\n- [x] two\n".to_owned(),
+            comments: vec![TaskComment {
+                by: "human-ben".to_owned(),
+                at: time("2026-02-15T14:02:00Z"),
+                text: "Look at Safari\u{1b}, too".to_owned(),
+            }],
+            points: vec![OpenPoint {
+                text: "Add a test".to_owned(),
+                by: Some("agent-7".parse().unwrap()),
+                at: time("2026-02-16T09:27:00Z"),
+            }],
+            created: time("2026-02-14T06:00:00Z"),
+            created_by: Some("human-ann".parse().unwrap()),
+            depends_on: vec!["AOF-aaa".parse().unwrap()],
+            ..TaskSheet::default()
+        },
     };
     LoadedPage { page, completion: "01J00000000000000000000000".parse().unwrap() }
 }
@@ -246,102 +299,137 @@ fn answer_page(state: &mut TuiState, id: &str) {
 }
 
 #[test]
-fn the_board_fits_a_small_terminal() {
+fn the_board_fits_its_terminal() {
+    assert_snapshot!(screen(&mut state((60, 16))), @"
+    shop  feature  fix                   1 waits for you  as ann
+    plan 2  implement 1  review 1  release 0  done 1
+    plan (backend)                                         2/3 >
+    ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
+    ▌   Add login
+    ▌   aaa 2h Dec 15 #web                               backend
+      · 日本語のタイトル 👩‍💻 全角文字がとても長い
+        bbb 2h 2/5                                      @agent-7
+    enter open  a approve  r send back  c done  ? keys  q quit
+    (7 empty)
+    ");
+    assert_snapshot!(screen(&mut state((110, 24))), @r#"
+    shop  feature  fix                                                                     1 waits for you  as ann
+    plan 2  implement 1  review 1  release 0  done 1
+    plan (backend)                  2/3  implement (backend)               1  review (backend)                1 >
+    ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━  ───────────────────────────────────  ───────────────────────────────────
+    ▌   Add login                         !! \u{1b}[2J\u{202e}clear the scr…    ! Payments
+    ▌   aaa 2h Dec 15 #web      backend      ccc 2h 2d late          blocked      ddd 2h today back 2 #ui     you
+      · 日本語のタイトル 👩‍💻 全角文字が…
+        bbb 2h 2/5             @agent-7
+    enter open  a approve  r send back  c done  p take  / filter  w waiting  ? keys  q quit
+    (15 empty)
+    "#);
+    assert_snapshot!(screen(&mut state((140, 24))), @r#"
+    shop  feature  fix                                                                                                   1 waits for you  as ann
+    plan 2  implement 1  review 1  release 0  done 1
+    plan (backend)                            2/3  implement (backend)                         1  review (backend)                          1 >
+    ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━  ─────────────────────────────────────────────  ─────────────────────────────────────────────
+    ▌   Add login                                   !! \u{1b}[2J\u{202e}clear the screen            ! Payments
+    ▌   aaa 2h Dec 15 #web                backend      ccc 2h 2d late                    blocked      ddd 2h today back 2 #ui #forms        you
+      · 日本語のタイトル 👩‍💻 全角文字がとても長い
+        bbb 2h 2/5                       @agent-7
+    enter open  a approve  r send back  c done  p take  / filter  w waiting  ? keys  q quit
+    (15 empty)
+    "#);
     let mut state = state((80, 24));
     assert_snapshot!(screen(&mut state), @r#"
-     shop  feature fix                                      1 for you  as human-ann
-    plan                  2/3 implement               1 review                1 ›
-    ━━━━━━━━━━━━━━━━━━━━━━━━━ ───────────────────────── ─────────────────────────
-    ▌ AOF-aaa              2h   AOF-ccc !!           2h   AOF-ddd              2h
-    ▌ Add login                 \u{1b}[2J\u{202e}clear…   Payments
-    ▌ #web                      blocked                   you decide, back 2x
-      AOF-bbb              2h
-      日本語のタイトル 👩‍💻 全…
-      agent-7, 2/5 done
+    shop  feature  fix                                       1 waits for you  as ann
+    plan 2  implement 1  review 1  release 0  done 1
+    plan (backend)                      2/3  implement (backend)                 1 >
+    ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━  ───────────────────────────────────────
+    ▌   Add login                             !! \u{1b}[2J\u{202e}clear the screen
+    ▌   aaa 2h Dec 15 #web          backend      ccc 2h 2d late              blocked
+      · 日本語のタイトル 👩‍💻 全角文字がとて…
+        bbb 2h 2/5                 @agent-7
     enter open  a approve  r send back  c done  p take  / filter  ? keys  q quit
-    (14 empty)
+    (15 empty)
     "#);
     press(&mut state, "llll");
     assert_snapshot!(screen(&mut state), @"
-     shop  feature fix                                      1 for you  as human-ann
-    ‹ review                1 release (people)        0 finished                1
-    ───────────────────────── ───────────────────────── ━━━━━━━━━━━━━━━━━━━━━━━━━
-      AOF-ddd              2h                           ▌ AOF-eee              2h
-      Payments                                          ▌ Old
-      you decide, back 2x                               ▌
+    shop  feature  fix                                       1 waits for you  as ann
+    plan 2  implement 1  review 1  release 0  done 1
+    < review (backend)                    1  done                                  1
+    ───────────────────────────────────────  ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
+      ! Payments                             ▌   Old
+        ddd 2h today back 2 #ui #forms  you  ▌   eee 2h                         done
     enter open  a approve  r send back  c done  p take  / filter  ? keys  q quit
     (17 empty)
     ");
     press(&mut state, "?");
     assert_snapshot!(screen(&mut state), @"
-     shop  feature fix                                      1 for you  as human-ann
+    shop  feature  fix                                       1 waits for you  as ann
     ┌ keys ────────────────────────────────────────────────────────────────────────┐
-    │ j down                  down                                                 │
-    │ k up                    up                                                   │
-    │ h left                  left, over empty gates                               │
-    │ l right                 right, over empty gates                              │
-    │ enter                   open                                                 │
-    │ esc                     back                                                 │
-    │ tab                     other side                                           │
-    │ a                       approve                                              │
-    │ r                       send back                                            │
-    │ c                       done                                                 │
-    │ b                       blocked                                              │
-    │ u                       unblock                                              │
-    │ p                       take                                                 │
-    │ i                       plan for                                             │
-    │ m                       comment                                              │
-    │ e                       edit                                                 │
-    │ n                       new                                                  │
-    │ z                       undo my last act                                     │
-    │ d                       diff                                      20 more ↓  │
+    │ j down      down                      v           workflow                   │
+    │ k up        up                        /           filter                     │
+    │ h left      left, over empty gates    ctrl-k      jump to a task or an act   │
+    │ l right     right, over empty gates   w           waiting                    │
+    │ enter       open                      x           select                     │
+    │ esc         back                      J           select, and down           │
+    │ tab         other side                K           select, and up             │
+    │ a           approve                   . >         next workflow              │
+    │ r           send back                 , <         previous workflow          │
+    │ c           done                      ]           next project, 1 to 9       │
+    │ b           blocked                   [           previous project           │
+    │ u           unblock                   g home      first                      │
+    │ p           take                      G end       last                       │
+    │ i           plan for                  pgdn space  a page down                │
+    │ m           comment                   pgup ctrl-u a page up                  │
+    │ e           edit                      ctrl-l      draw again                 │
+    │ n           new                       ctrl-z      to the shell, `fg` returns │
+    │ z           undo my last act          ?           keys                       │
+    │ d           diff                      q ctrl-c    quit                       │
+    │ t           history                                                          │
     └──────────────────────────────────────────────────────────────────────────────┘
     enter open  esc back
-    (1 empty)
+    (0 empty)
     ");
 }
 
 #[test]
 fn a_wide_terminal_shows_the_task_beside_the_board() {
-    let mut state = state((200, 60));
+    let mut state = state((120, 36));
     assert_snapshot!(screen(&mut state), @r#"
-     shop  feature fix                                                                                                                                                              1 for you  as human-ann
-    plan                                2/3 implement                             1 review                                1 release (people)                      0 finished                              1
-    ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━ ─────────────────────────────────────── ─────────────────────────────────────── ─────────────────────────────────────── ───────────────────────────────────────
-    ▌ AOF-aaa                            2h   AOF-ccc !!                         2h   AOF-ddd                            2h                                           AOF-eee                            2h
-    ▌ Add login                               \u{1b}[2J\u{202e}clear the screen       Payments                                                                        Old
-    ▌ #web                                    blocked                                 you decide, back 2x
-      AOF-bbb                            2h
-      日本語のタイトル 👩‍💻 全角文字がとても…
-      agent-7, 2/5 done
+    shop  feature  fix                                                                               1 waits for you  as ann
+    plan 2  implement 1  review 1  release 0  done 1
+    plan (backend)                     2/3  implement (backend)                  1  review (backend)                   1 >
+    ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━  ──────────────────────────────────────  ──────────────────────────────────────
+    ▌   Add login                            !! \u{1b}[2J\u{202e}clear the screen     ! Payments
+    ▌   aaa 2h Dec 15 #web         backend      ccc 2h 2d late             blocked      ddd 2h today back 2 #ui #forms you
+      · 日本語のタイトル 👩‍💻 全角文字がと…
+        bbb 2h 2/5                @agent-7
     enter open  a approve  r send back  c done  p take  / filter  w waiting  ? keys  q quit
-    (50 empty)
+    (27 empty)
     "#);
     let asked = press(&mut state, "ll<enter>");
     assert_eq!(asked, [TuiEffect::Ask(0, WorkRequest::Page("AOF-ddd".parse().unwrap()))]);
     answer_page(&mut state, "AOF-ddd");
     assert_snapshot!(screen(&mut state), @r#"
-     shop  feature fix                                                                                                                                                              1 for you  as human-ann
-    plan                 2/3 implement              1 review                 1 release (people)     0 › │ AOF-ddd [task] timeline  diff  workflow
-    ──────────────────────── ──────────────────────── ━━━━━━━━━━━━━━━━━━━━━━━━ ──────────────────────── │ Payments
-      AOF-aaa             2h   AOF-ccc !!          2h ▌ AOF-ddd             2h                          │ tasks/AOF-ddd.md
-      Add login                \u{1b}[2J\u{202e}clea… ▌ Payments                                        │
-      #web                     blocked                ▌ you decide, back 2x                             │ why it is here
-      AOF-bbb             2h                                                                            │ - it came to review by complete
-      日本語のタイトル 👩‍💻 …                                                                             │
-      agent-7, 2/5 done                                                                                 │ what can be said at review, as architect
-                                                                                                        │ you may say it
-                                                                                                        │ - complete -> release: you say complete
-                                                                                                        │ - needs_review -> implement: you say needs_review
-                                                                                                        │ - blocked: you say blocked
-                                                                                                        │ text
-                                                                                                        │ # Why
-                                                                                                        │ Because shops take money, and a sentence that is longer than the pane has to be wrapped at a
-                                                                                                        │ blank somewhere.
-                                                                                                        │ - [ ] one
-                                                                                                        │ - [x] two
+    shop  feature  fix                                                                               1 waits for you  as ann
+    plan 2  implement 1  review 1  release 0  done 1
+    review (backend)                       1  Payments
+    ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━  AOF-ddd  review, waits for you 2 h  ! high  due today  #ui #forms
+    ▌ ! Payments                              [task]  history  diff  workflow
+    ▌   ddd 2h today back 2 #ui #forms   you
+                                              Open points
+                                                [ ] Add a test   agent-7, 33 min ago
+                                              # Why
+                                              Because shops take money, and a sentence that is longer than the pane has to
+                                              be wrapped at a blank somewhere.
+                                              - [ ] one
+                                              - [x] two
+                                              Comments
+                                                ben, yesterday 14:02
+                                                  Look at Safari\u{1b}, too
+                                              After    aaa  Add login                              review   backend
+                                              File     tasks/AOF-ddd.md
+                                              a approve → release    r send back → implement    b blocked
     esc back  tab other side  a approve  r send back  c done  b blocked  m comment  / filter  w waiting  ? keys  q quit
-    (40 empty)
+    (16 empty)
     "#);
 }
 
@@ -351,27 +439,28 @@ fn a_task_has_its_text_its_timeline_its_diff_and_its_workflow() {
     press(&mut state, "ll<enter>");
     assert!(screen(&mut state).contains("reading ..."));
     answer_page(&mut state, "AOF-ddd");
-    assert_snapshot!(screen(&mut state), @"
-     shop  feature fix                                      1 for you  as human-ann
-    AOF-ddd [task] timeline  diff  workflow
+    assert_snapshot!(screen(&mut state), @r#"
+    shop  feature  fix                                       1 waits for you  as ann
+    plan 2  implement 1  review 1  release 0  done 1
     Payments
-    tasks/AOF-ddd.md
-    why it is here
-    - it came to review by complete
-    what can be said at review, as architect
-    you may say it
-    - complete -> release: you say complete
-    - needs_review -> implement: you say needs_review
-    - blocked: you say blocked
-    text
+    AOF-ddd  review, waits for you 2 h  ! high  due today  #ui #forms
+    [task]  history  diff  workflow
+    Open points
+      [ ] Add a test   agent-7, 33 min ago
     # Why
     Because shops take money, and a sentence that is longer than the pane has to be
     wrapped at a blank somewhere.
     - [ ] one
     - [x] two
-    esc back  tab other side  a approve  r send back  c done  ? keys  q quit
-    (6 empty)
-    ");
+    Comments
+      ben, yesterday 14:02
+        Look at Safari\u{1b}, too
+    After    aaa  Add login                              review   backend
+    File     tasks/AOF-ddd.md
+    a approve → release    r send back → implement    b blocked
+    esc back  a approve  r send back  c done  b blocked  m comment  ? keys  q quit
+    (5 empty)
+    "#);
     state.update(TuiEvent::Resize(200, 60));
     press(&mut state, "<tab>");
     assert!(!state.in_detail);
@@ -379,9 +468,24 @@ fn a_task_has_its_text_its_timeline_its_diff_and_its_workflow() {
     assert!(state.in_detail, "the keys go to what is shown");
     press(&mut state, "t");
     let timeline = screen(&mut state);
-    assert!(timeline.contains("implement: complete -> review"), "{timeline}");
-    assert!(timeline.contains("by agent-7, after 1h"), "{timeline}");
-    assert!(timeline.contains("Cards work\\u{1b}[31m"), "{timeline}");
+    assert_snapshot!(timeline, @r#"
+    shop  feature  fix                                       1 waits for you  as ann
+    plan 2  implement 1  review 1  release 0  done 1
+    Payments
+    AOF-ddd  review, waits for you 2 h  ! high  due today  #ui #forms
+    task  [history]  diff  workflow
+    Today
+      08:00  agent-7  implement → review   1 h
+                      Cards work\u{1b}[31m
+    Yesterday
+      14:02  ben      comment
+                      Look at Safari\u{1b}, too
+    Saturday
+      06:00  ann      created it
+    a approve → release    r send back → implement    b blocked
+    esc back  a approve  r send back  c done  b blocked  m comment  ? keys  q quit
+    (9 empty)
+    "#);
     let id = "AOF-ddd".parse().unwrap();
     assert_eq!(press(&mut state, "d"), [TuiEffect::Ask(0, WorkRequest::Diff(id))]);
     let diff = WorkDiff {
@@ -393,16 +497,20 @@ fn a_task_has_its_text_its_timeline_its_diff_and_its_workflow() {
     let answer = WorkAnswer::Diff("AOF-ddd".parse().unwrap(), Ok(diff));
     state.update(TuiEvent::Answer(0, answer));
     assert_snapshot!(screen(&mut state), @r#"
-     shop  feature fix                                      1 for you  as human-ann
-    AOF-ddd  task  timeline [diff] workflow
+    shop  feature  fix                                       1 waits for you  as ann
+    plan 2  implement 1  review 1  release 0  done 1
+    Payments
+    AOF-ddd  review, waits for you 2 h  ! high  due today  #ui #forms
+    task  history  [diff]  workflow
     changes since 1a2b3c4, the commit before the task was made
     diff --git a/x b/x
     -old
     +new    end
-    new files that git does not know yet
+    New files that git does not know yet
       src/\u{1b}new.rs
-    esc back  tab other side  a approve  r send back  c done  ? keys  q quit
-    (15 empty)
+    a approve → release    r send back → implement    b blocked
+    esc back  a approve  r send back  c done  b blocked  m comment  ? keys  q quit
+    (11 empty)
     "#);
     let name = "feature".parse().unwrap();
     assert_eq!(press(&mut state, "v"), [TuiEffect::Ask(0, WorkRequest::Graph(name))]);
@@ -410,40 +518,126 @@ fn a_task_has_its_text_its_timeline_its_diff_and_its_workflow() {
     let answer = WorkAnswer::Graph("feature".parse().unwrap(), Ok(graph));
     state.update(TuiEvent::Answer(0, answer));
     assert_snapshot!(screen(&mut state), @"
-     shop  feature fix                                      1 for you  as human-ann
-    AOF-ddd  task  timeline  diff [workflow]
+    shop  feature  fix                                       1 waits for you  as ann
+    plan 2  implement 1  review 1  release 0  done 1
+    Payments
+    AOF-ddd  review, waits for you 2 h  ! high  due today  #ui #forms
+    task  history  diff  [workflow]
     ○  plan  backend
     ○  review  architect  <- here
-    esc back  tab other side  a approve  r send back  c done  ? keys  q quit
-    (19 empty)
+    a approve → release    r send back → implement    b blocked
+    esc back  a approve  r send back  c done  b blocked  m comment  ? keys  q quit
+    (15 empty)
     ");
 }
 
 #[test]
-fn waiting_tasks_are_one_key_away() {
+fn waiting_tasks_take_the_place_of_the_board() {
     let mut state = state((80, 24));
     press(&mut state, ".");
     assert!(screen(&mut state).contains("repair"));
     press(&mut state, "w");
     assert_snapshot!(screen(&mut state), @"
-     shop  feature fix                                      1 for you  as human-ann
-    repair                                                                        1
-    ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
-    ▌ AOF-fff                                                                    2h
-    ▌ Broken link
-    ▌
-    ┌ waits for you ───────────────────────────────────────────────────────────────┐
-    │▌ AOF-ddd 2h review Payments                                                  │
-    └──────────────────────────────────────────────────────────────────────────────┘
-    enter open  esc back  a approve  r send back  c done  / filter  ? keys  q quit
-    (14 empty)
+    shop  feature  fix                                       1 waits for you  as ann
+    Waiting for you 1
+    ▌  ddd  ! Payments                                           review  today    2h
+    enter open  esc back  a approve  r send back  / filter  x select  ? keys  q quit
+    (20 empty)
     ");
     // It is in another workflow: the board switches to that.
     press(&mut state, "<enter>");
     answer_page(&mut state, "AOF-ddd");
+    press(&mut state, "<esc>w");
+    assert_eq!(state.project().card().unwrap().id.as_str(), "AOF-ddd");
+    // The keys of the board act there, too.
+    press(&mut state, "w/zq");
+    assert!(screen(&mut state).contains("no task matches \"zq\"   esc clears"));
+    press(&mut state, "<esc>wr");
+    answer_page(&mut state, "AOF-ddd");
+    assert!(screen(&mut state).contains("ddd  Send back → implement"));
+    press(&mut state, "<esc><esc>");
+    assert!(!state.project().in_list);
+    // Several are approved at once, after one question.
+    press(&mut state, "wxa");
+    assert_snapshot!(screen(&mut state), @"
+    shop  feature  fix                                       1 waits for you  as ann
+    Waiting for you 1
+    ▌x ddd  ! Payments                                           review  today    2h
+    ┌ Approve 1 ───────────────────────────────────────────────────────────────────┐
+    │ ddd  Payments                                                                │
+    │ summary; without one, Approved:                                              │
+    │ >                                                                            │
+    └──────────────────────────────────────────────────────────────────────────────┘
+    enter next, at the end send  ctrl-s send  alt-enter new line  esc cancel
+    (15 empty)
+    ");
+    let sent = press(&mut state, "<enter>");
+    assert_eq!(act(&sent).given.text("outcome").unwrap(), "complete");
+    state.update(TuiEvent::Resize(120, 24));
     press(&mut state, "<esc>");
-    let card = state.project().card().unwrap();
-    assert_eq!(card.id.as_str(), "AOF-ddd");
+    press(&mut state, "<enter>");
+    assert_snapshot!(screen(&mut state), @"
+    shop  feature  fix                                                                               1 waits for you  as ann
+    Waiting for you 1
+    Waiting for you                           Payments
+    ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━  AOF-ddd  review, waits for you 2 h  ! high  due today  #ui #forms
+    ▌ ! Payments                              [task]  history  diff  workflow
+    ▌   ddd 2h today back 2 #ui #forms   you
+                                              reading ...
+    working ...
+    esc back  tab other side  a approve  r send back  c done  b blocked  m comment  / filter  w waiting  ? keys  q quit
+    (15 empty)
+    ");
+}
+
+#[test]
+fn an_act_is_taken_back_by_one_key() {
+    let mut state = state((80, 24));
+    press(&mut state, "z");
+    assert!(screen(&mut state).contains("there is no act of yours here to take back"));
+    let sent = press(&mut state, "p");
+    assert_eq!(act(&sent).operation.name, "claim");
+    let done = || TuiEvent::Answer(0, WorkAnswer::Act(Ok("claimed".to_owned())));
+    state.update(done());
+    assert!(screen(&mut state).contains("aaa: taken, z takes it back"));
+    assert_eq!(act(&press(&mut state, "z")).operation.name, "release");
+    state.update(done());
+    press(&mut state, "llb");
+    answer_page(&mut state, "AOF-ddd");
+    press(&mut state, "no access<enter><enter><enter>");
+    state.update(done());
+    assert_eq!(act(&press(&mut state, "z")).operation.name, "undo");
+}
+
+#[test]
+fn a_jump_finds_tasks_and_acts() {
+    let mut state = state((80, 24));
+    let jump = TuiEvent::Key(KeyEvent::new(KeyCode::Char('k'), KeyModifiers::CONTROL));
+    state.update(jump.clone());
+    press(&mut state, "broken");
+    assert_snapshot!(screen(&mut state), @r#"
+    shop  feature  fix                                       1 waits for you  as ann
+    plan 2  implement 1  review 1  release 0  done 1
+    plan (backend)                      2/3  implement (backend)                 1 >
+    ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━  ───────────────────────────────────────
+    ▌   Add login                             !! \u{1b}[2J\u{202e}clear the screen
+    ▌   aaa 2h Dec 15 #web          backend      ccc 2h 2d late              blocked
+      · 日本語のタイトル 👩‍💻 全角文字がとて…
+        bbb 2h 2/5                 @agent-7
+    ┌ jump to: broken ─────────────────────────────────────────────────────────────┐
+    │▌ fff  Broken link                                                      review│
+    └──────────────────────────────────────────────────────────────────────────────┘
+    enter go  esc back
+    (12 empty)
+    "#);
+    let asked = press(&mut state, "<enter>");
+    assert_eq!(asked, [TuiEffect::Ask(0, WorkRequest::Page("AOF-fff".parse().unwrap()))]);
+    press(&mut state, "<esc>");
+    state.update(jump);
+    press(&mut state, "plan for<enter>ben");
+    let sent = press(&mut state, "<enter>");
+    assert_eq!(act(&sent).given.texts("assignee").unwrap(), ["ben"]);
+    assert_eq!(act(&sent).operation.name, "edit");
 }
 
 #[test]
@@ -455,13 +649,13 @@ fn the_filter_shows_its_matches_and_names_unknown_words() {
     assert!(fault.contains("`wait` filters nothing"), "{fault}");
     press(&mut state, "ing<enter>");
     assert_snapshot!(screen(&mut state), @"
-     shop  feature fix                                      1 for you  as human-ann
-    ‹ implement        0 of 1 review                  1 release (people)      0 ›
-    ───────────────────────── ━━━━━━━━━━━━━━━━━━━━━━━━━ ─────────────────────────
-                              ▌ AOF-ddd              2h
-                              ▌ Payments
-                              ▌ you decide, back 2x
-    /is:waiting (esc shows all)
+    shop  feature  fix                                       1 waits for you  as ann
+    plan 0  implement 0  review 1  release 0  done 0
+    review (backend)                                           1
+    ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
+    ▌ ! Payments
+    ▌   ddd 2h today back 2 #ui #forms                       you
+    /is:waiting   esc clears
     enter open  a approve  r send back  c done  p take  / filter  ? keys  q quit
     (16 empty)
     ");
@@ -502,24 +696,23 @@ fn an_approval_gives_the_outputs_of_the_gate_and_counts_once() {
     let mut state = state((80, 24));
     press(&mut state, "lla");
     answer_page(&mut state, "AOF-ddd");
-    assert_snapshot!(screen(&mut state), @"
-     shop  feature fix                                      1 for you  as human-ann
-    ‹ implement             1 review                  1 release (people)      0 ›
-    ───────────────────────── ━━━━━━━━━━━━━━━━━━━━━━━━━ ─────────────────────────
-      AOF-ccc !!           2h ▌ AOF-ddd              2h
-      \\u{1b}[2J\\u{202e}clear… ▌ Payments
-      blocked                 ▌ you decide, back 2x
-    ┌ AOF-ddd@1: complete, as human-ann ───────────────────────────────────────────┐
+    assert_snapshot!(screen(&mut state), @r#"
+    shop  feature  fix                                       1 waits for you  as ann
+    plan 2  implement 1  review 1  release 0  done 1
+    < implement (backend)                 1  review (backend)                    1 >
+    ───────────────────────────────────────  ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
+     !! \u{1b}[2J\u{202e}clear the screen    ▌ ! Payments
+        ccc 2h 2d late              blocked  ▌   ddd 2h today back 2 #ui #forms  you
+    ┌ ddd  Approve → release ──────────────────────────────────────────────────────┐
     │ Payments                                                                     │
-    │ complete -> release: you say complete                                        │
     │ summary; without one, Approved:                                              │
     │ >                                                                            │
     │ version (a text; what is released):                                          │
     │ >                                                                            │
     └──────────────────────────────────────────────────────────────────────────────┘
     enter next, at the end send  ctrl-s send  alt-enter new line  esc cancel
-    (9 empty)
-    ");
+    (10 empty)
+    "#);
     press(&mut state, "<enter>1.2");
     let sent = press(&mut state, "<enter><enter>");
     let BoardAct { ticket, given, .. } = act(&sent);
@@ -530,7 +723,7 @@ fn an_approval_gives_the_outputs_of_the_gate_and_counts_once() {
     let done = WorkAnswer::Act(Ok("AOF-ddd: review -> release (complete)".to_owned()));
     assert_eq!(state.update(TuiEvent::Answer(0, done)), []);
     let shown = screen(&mut state);
-    assert!(shown.contains("\nAOF-ddd: review -> release (complete)\n"), "{shown}");
+    assert!(shown.contains("\nddd: approved → release, z takes it back\n"), "{shown}");
     assert!(state.form.is_none());
 }
 
@@ -551,7 +744,7 @@ fn a_refusal_is_shown_whole_and_nothing_typed_is_lost() {
     };
     state.update(TuiEvent::Answer(0, WorkAnswer::Act(Err(denial))));
     assert_snapshot!(screen(&mut state), @"
-     shop  feature fix                                      1 for you  as human-ann
+    shop  feature  fix                                       1 waits for you  as ann
     ┌ refused ─────────────────────────────────────────────────────────────────────┐
     │ you cannot reject that                                                       │
     │                                                                              │
@@ -571,23 +764,24 @@ fn a_refusal_is_shown_whole_and_nothing_typed_is_lost() {
     │ line 14                                                                      │
     │ line 15                                                                      │
     │ line 16                                                                      │
-    │ line 17                                                           22 more ↓  │
+    │ line 17                                                                      │
+    │ line 18                                                           21 more ↓  │
     └──────────────────────────────────────────────────────────────────────────────┘
     enter open  esc back
-    (1 empty)
+    (0 empty)
     ");
     press(&mut state, "G");
     assert!(screen(&mut state).contains("line 39"));
     press(&mut state, "<esc>");
-    assert_snapshot!(screen(&mut state), @"
-     shop  feature fix                                      1 for you  as human-ann
-    ‹ implement             1 review                  1 release (people)      0 ›
-    ───────────────────────── ━━━━━━━━━━━━━━━━━━━━━━━━━ ─────────────────────────
-      AOF-ccc !!           2h ▌ AOF-ddd              2h
-      \\u{1b}[2J\\u{202e}clear… ▌ Payments
-    ┌ AOF-ddd@1: needs_review, as human-ann ───────────────────────────────────────┐
+    assert_snapshot!(screen(&mut state), @r#"
+    shop  feature  fix                                       1 waits for you  as ann
+    plan 2  implement 1  review 1  release 0  done 1
+    < implement (backend)                 1  review (backend)                    1 >
+    ───────────────────────────────────────  ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
+     !! \u{1b}[2J\u{202e}clear the screen    ▌ ! Payments
+        ccc 2h 2d late              blocked  ▌   ddd 2h today back 2 #ui #forms  you
+    ┌ ddd  Send back → implement ──────────────────────────────────────────────────┐
     │ Payments                                                                     │
-    │ needs_review -> implement: you say needs_review                              │
     │ to fix:                                                                      │
     │ > no test                                                                    │
     │ to fix:                                                                      │
@@ -599,7 +793,7 @@ fn a_refusal_is_shown_whole_and_nothing_typed_is_lost() {
     └──────────────────────────────────────────────────────────────────────────────┘
     enter next, at the end send  ctrl-s send  alt-enter new line  esc cancel
     (6 empty)
-    ");
+    "#);
     // The same form again: the same completion.
     let given = act(&press(&mut state, "<enter>")).given.clone();
     assert_eq!(given.text("id").unwrap(), "01J00000000000000000000000");
@@ -617,7 +811,7 @@ fn a_judge_of_several_branches_chooses_one() {
     let answer = WorkAnswer::Page("AOF-ddd".parse().unwrap(), Box::new(Ok(forked)));
     state.update(TuiEvent::Answer(0, answer));
     let menu = screen(&mut state);
-    assert!(menu.contains("▌ style: complete -> release"), "{menu}");
+    assert!(menu.contains("▌ style: Approve → release"), "{menu}");
     press(&mut state, "j<enter>");
     let sent = press(&mut state, "<enter>2<enter>");
     let ticket = act(&sent).ticket.as_ref();
@@ -665,14 +859,14 @@ fn a_forbidden_act_is_refused_with_the_reason() {
     board.projects[0].you = Ok("agent-7".parse().unwrap());
     press(&mut board, "llc");
     answer_page(&mut board, "AOF-ddd");
-    assert_eq!(note(&mut board), "AOF-ddd is at review now, where agent-7 has no say: human-ann");
+    assert_eq!(note(&mut board), "ddd is at review, open to ann, not to agent-7");
     board.projects[0].you = Ok("human-ann".parse().unwrap());
     press(&mut board, "c");
     let mut moved = page("AOF-ddd");
     moved.page.openings[0].ticket = "AOF-ddd@2".parse().unwrap();
     let answer = WorkAnswer::Page("AOF-ddd".parse().unwrap(), Box::new(Ok(moved)));
     board.update(TuiEvent::Answer(0, answer));
-    assert_eq!(note(&mut board), "AOF-ddd moved meanwhile: look again");
+    assert_eq!(note(&mut board), "ddd has moved meanwhile: look again");
 }
 
 #[test]

@@ -4,7 +4,6 @@ use ratatui::style::Style;
 use ratatui::text::Span;
 use unicode_width::UnicodeWidthStr;
 
-use crate::domain::Timestamp;
 use crate::files::printable::{inert, one_line};
 
 /// Returns the parts of a text that a terminal shows as one character, each with its width.
@@ -16,12 +15,16 @@ fn graphemes(text: &str) -> Vec<(String, usize)> {
 
 /// Returns the text as one harmless line, at most `room` wide; `…` stands for what is cut off.
 pub(super) fn cut(text: &str, room: usize) -> String {
-    let line = one_line(text);
+    fitted(&one_line(text), room)
+}
+
+/// Returns a line that is harmless already, at most `room` wide.
+pub(super) fn fitted(line: &str, room: usize) -> String {
     if line.width() <= room {
-        return line;
+        return line.to_owned();
     }
     let (mut kept, mut used) = (String::new(), 0);
-    for (part, width) in graphemes(&line) {
+    for (part, width) in graphemes(line) {
         if used + width + 1 > room {
             break;
         }
@@ -40,6 +43,12 @@ pub(super) fn both_ends(left: &str, right: &str, room: usize) -> String {
     let left = cut(left, room.saturating_sub(right.width() + 1));
     let gap = room.saturating_sub(left.width() + right.width());
     format!("{left}{}{right}", " ".repeat(gap))
+}
+
+/// Returns a text with blanks up to a width, at its end or at its beginning.
+pub(super) fn padded(text: &str, room: usize, is_right: bool) -> String {
+    let gap = " ".repeat(room.saturating_sub(text.width()));
+    if is_right { format!("{gap}{text}") } else { format!("{text}{gap}") }
 }
 
 /// Returns the lines of a text, made harmless, without tabs.
@@ -107,24 +116,4 @@ pub(super) fn typed_rows(text: &str, cursor: usize, room: usize) -> (Vec<String>
     }
     let end = (rows.len() - 1, used);
     (rows, place.unwrap_or(end))
-}
-
-/// Returns the time that has passed since, in its largest unit.
-pub(super) fn age(since: Timestamp, now: Timestamp) -> String {
-    span(u64::try_from(now.as_second() - since.as_second()).unwrap_or(0))
-}
-
-/// Returns a number of seconds in their largest unit: `5m`.
-pub(super) fn span(seconds: u64) -> String {
-    match seconds {
-        0..60 => format!("{seconds}s"),
-        60..3_600 => format!("{}m", seconds / 60),
-        3_600..86_400 => format!("{}h", seconds / 3_600),
-        _ => format!("{}d", seconds / 86_400),
-    }
-}
-
-/// Returns a time as people read it, in their time zone.
-pub(super) fn local(at: Timestamp) -> String {
-    at.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M").to_string()
 }

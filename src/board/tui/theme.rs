@@ -13,19 +13,19 @@ impl Theme {
         if self.colour { style.fg(colour) } else { style }
     }
 
-    /// Returns the style of names: of columns, of tasks.
-    pub(super) fn name(self) -> Style {
-        self.of(Style::new(), Color::Cyan)
+    /// Returns the style of what is late, and of faults.
+    pub(super) fn late(self) -> Style {
+        self.of(Style::new(), Color::Red)
     }
 
-    /// Returns the style of alarms: late, blocked, refused.
-    pub(super) fn alarm(self) -> Style {
-        self.of(Style::new().add_modifier(Modifier::BOLD), Color::Red)
+    /// Returns the style of what is blocked or held.
+    pub(super) fn stopped(self) -> Style {
+        self.of(Style::new(), Color::Yellow)
     }
 
     /// Returns the style of what waits for the reader.
     pub(super) fn call(self) -> Style {
-        self.of(Style::new().add_modifier(Modifier::BOLD), Color::Yellow)
+        self.of(Style::new().add_modifier(Modifier::BOLD), Color::Blue)
     }
 
     /// Returns the style of added lines, and of messages about success.

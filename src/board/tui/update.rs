@@ -1,17 +1,17 @@
 //! The effects of each event and each key on the state.
 
+pub(super) mod acts;
+pub(super) mod jump;
+
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::detail::{DetailPane, DetailTab};
-use super::form::{FormPurpose, FormStep, TextEdit, TuiForm};
+use super::form::{FormStep, TextEdit};
 use super::key_table::{self, KeyContext, help};
 use super::state::{Effects, Overlay, TuiEffect, TuiEvent, TuiState};
 use super::worker::WorkRequest;
-use crate::board::model::act::BoardAct;
 use crate::board::model::keys::{KeyAct, KeyPlace};
 use crate::domain::TaskId;
-use crate::operations::arguments::Arguments;
-use crate::operations::table::{CLAIM, COMMENT, UNBLOCK};
 use crate::tasks::headers::filter::TaskFilter;
 
 impl TuiState {
@@ -52,10 +52,11 @@ impl TuiState {
         match context {
             KeyContext::Form => self.press_in_form(key),
             KeyContext::FilterLine => self.press_in_filter(key),
-            KeyContext::Place(KeyPlace::List | KeyPlace::Over) => {
+            KeyContext::Jump => self.press_in_jump(key),
+            KeyContext::Place(KeyPlace::Over) => {
                 asked.map(|asked| self.press_in_overlay(asked)).unwrap_or_default()
             }
-            KeyContext::Place(KeyPlace::Board | KeyPlace::Task) => {
+            KeyContext::Place(_) => {
                 self.message = None;
                 // A person who goes on before the page has arrived no longer wants the act.
                 self.pending = None;
@@ -79,26 +80,6 @@ impl TuiState {
                 Vec::new()
             }
             FormStep::Sends => self.send(),
-        }
-    }
-
-    pub(super) fn send(&mut self) -> Effects {
-        let Some(form) = &mut self.form else { return Vec::new() };
-        match form.act() {
-            Some(act) => {
-                form.is_sent = true;
-                self.is_busy = true;
-                self.ask(WorkRequest::Act(Box::new(act)))
-            }
-            None if !form.has_text() => {
-                self.message = Some(("a task needs a title".to_owned(), true));
-                Vec::new()
-            }
-            None => {
-                let words = form.command().unwrap_or_default();
-                form.is_sent = true;
-                vec![TuiEffect::Run(self.current, words)]
-            }
         }
     }
 
@@ -134,13 +115,12 @@ impl TuiState {
     }
 
     pub(super) fn press_in_overlay(&mut self, asked: KeyAct) -> Effects {
-        let waiting = self.project().waiting().len();
         let (reach, page) = (self.map.reach, self.map.page.max(1));
         let Some(overlay) = &mut self.overlay else { return Vec::new() };
         let (at, last) = match overlay {
             Overlay::Text { scroll, .. } => (scroll, reach),
             Overlay::Menu { forms, at } => (at, forms.len().saturating_sub(1)),
-            Overlay::Waiting { at } => (at, waiting.saturating_sub(1)),
+            Overlay::Jump { .. } => return Vec::new(),
         };
         match asked {
             KeyAct::Down => *at = (*at + 1).min(last),
@@ -150,7 +130,7 @@ impl TuiState {
             KeyAct::First => *at = 0,
             KeyAct::Last => *at = last,
             KeyAct::Open => return self.choose(),
-            KeyAct::Back | KeyAct::Quit | KeyAct::Help | KeyAct::Waiting => {
+            KeyAct::Back | KeyAct::Quit | KeyAct::Help => {
                 self.overlay = None;
             }
             _ => {}
@@ -165,9 +145,9 @@ impl TuiState {
                 self.open_form(forms.swap_remove(at));
                 Vec::new()
             }
-            Some(Overlay::Waiting { at }) => {
-                let id = self.project().waiting().get(at).map(|card| card.id.clone());
-                id.map(|id| self.open_task(&id, DetailTab::Task)).unwrap_or_default()
+            jump @ Some(Overlay::Jump { .. }) => {
+                self.overlay = jump;
+                self.jump()
             }
             _ => Vec::new(),
         }
@@ -178,12 +158,26 @@ impl TuiState {
             KeyAct::Quit => return vec![TuiEffect::Quit],
             KeyAct::Help => {
                 let title = "keys".to_owned();
-                self.overlay = Some(Overlay::Text { title, lines: help(), scroll: 0 });
+                self.overlay = Some(Overlay::Text { title, lines: help(self.size.0), scroll: 0 });
             }
             KeyAct::Filter => {
-                self.filter_line = Some(TextEdit::new(&self.project().filter_text));
+                self.filter_line = Some(TextEdit::default());
+                self.project_mut().set_filter(String::new(), TaskFilter::default());
             }
-            KeyAct::Waiting => self.overlay = Some(Overlay::Waiting { at: 0 }),
+            KeyAct::Jump => self.overlay = Some(Overlay::Jump { edit: TextEdit::default(), at: 0 }),
+            KeyAct::Waiting => {
+                let in_list = !self.project().in_list;
+                self.project_mut().show_list(in_list);
+                (self.detail, self.in_detail) = (None, false);
+            }
+            KeyAct::Select => self.project_mut().mark(),
+            KeyAct::SelectDown | KeyAct::SelectUp => {
+                self.project_mut().mark_too();
+                let is_down = asked == KeyAct::SelectDown;
+                let effects = self.step(if is_down { KeyAct::Down } else { KeyAct::Up });
+                self.project_mut().mark_too();
+                return effects;
+            }
             KeyAct::NextWorkflow | KeyAct::PreviousWorkflow => {
                 self.project_mut().turn_lane(asked == KeyAct::NextWorkflow);
                 return self.follow(false);
@@ -195,7 +189,7 @@ impl TuiState {
                 let count = self.projects.len();
                 return self.show_project((self.current + count - 1) % count);
             }
-            KeyAct::History => return self.show_tab(DetailTab::Timeline),
+            KeyAct::History => return self.show_tab(DetailTab::History),
             KeyAct::Diff => return self.show_tab(DetailTab::Diff),
             KeyAct::Workflow => return self.show_tab(DetailTab::Graph),
             KeyAct::OtherSide if self.detail.is_some() => {
@@ -210,6 +204,8 @@ impl TuiState {
             | KeyAct::Block
             | KeyAct::Unblock
             | KeyAct::Take
+            | KeyAct::PlanFor
+            | KeyAct::Undo
             | KeyAct::Comment => return self.act(asked),
             _ if self.in_detail => return self.scroll(asked),
             _ => return self.step(asked),
@@ -222,6 +218,8 @@ impl TuiState {
             self.in_detail = false;
         } else if !self.project().filter.is_empty() {
             self.project_mut().set_filter(String::new(), TaskFilter::default());
+        } else {
+            self.project_mut().show_list(false);
         }
         Vec::new()
     }
@@ -230,6 +228,19 @@ impl TuiState {
         let page = self.map.page.max(1);
         let project = self.project_mut();
         let (column, row) = (project.column, project.row);
+        if asked != KeyAct::Open && project.in_list {
+            let row = project.list_row;
+            project.select_row(match asked {
+                KeyAct::Down => row + 1,
+                KeyAct::Up => row.saturating_sub(1),
+                KeyAct::PageDown => row + page,
+                KeyAct::PageUp => row.saturating_sub(page),
+                KeyAct::First => 0,
+                KeyAct::Last => usize::MAX,
+                _ => row,
+            });
+            return self.follow(false);
+        }
         match asked {
             KeyAct::Left => project.step(false),
             KeyAct::Right => project.step(true),
@@ -280,6 +291,9 @@ impl TuiState {
 
     /// Opens a task at a tab.
     pub(super) fn open_task(&mut self, id: &TaskId, tab: DetailTab) -> Effects {
+        if self.project().in_list && self.project().card().is_none_or(|card| card.id != *id) {
+            self.project_mut().show_list(false);
+        }
         if !self.project_mut().select_task(id) {
             // The filter hides it.
             self.project_mut().set_filter(String::new(), TaskFilter::default());
@@ -323,7 +337,7 @@ impl TuiState {
         match tab {
             DetailTab::Diff => detail.diff = None,
             DetailTab::Graph => detail.graph = None,
-            DetailTab::Task | DetailTab::Timeline => {}
+            DetailTab::Task | DetailTab::History => {}
         }
         self.in_detail = true;
         self.load_tab()
@@ -339,79 +353,5 @@ impl TuiState {
             }
             _ => Vec::new(),
         }
-    }
-
-    /// Begins an act on the task that is shown or selected.
-    pub(super) fn act(&mut self, asked: KeyAct) -> Effects {
-        if asked == KeyAct::New {
-            let purpose = FormPurpose::New;
-            let mut form = TuiForm::new(purpose, "a new task".to_owned(), "title");
-            form.lead.push("its text is written in your editor afterwards".to_owned());
-            self.open_form(form);
-            return Vec::new();
-        }
-        let shown = self.detail.as_ref().filter(|_| self.in_detail).map(|detail| &detail.id);
-        let board = self.project().board.clone();
-        let card = match shown {
-            Some(id) => board.as_ref().and_then(|board| board.card(id)),
-            None => self.project().card(),
-        };
-        let Some(card) = card else {
-            self.message = Some(("no task is selected".to_owned(), true));
-            return Vec::new();
-        };
-        let (id, ticket) = (card.id.clone(), card.ticket.clone());
-        if asked == KeyAct::Edit {
-            return vec![TuiEffect::Run(self.current, vec!["edit".to_owned(), id.to_string()])];
-        }
-        if let Err(why) = &self.project().you {
-            let why = format!("the board is read-only: {why}");
-            self.message = Some((why, true));
-            return Vec::new();
-        }
-        if self.is_busy {
-            self.message = Some(("the last act is still under way".to_owned(), true));
-            return Vec::new();
-        }
-        match asked {
-            KeyAct::Unblock => {
-                let title = format!("{ticket}: unblock");
-                let label = "why; may stay empty";
-                self.open_form(TuiForm::new(FormPurpose::Act(&UNBLOCK, ticket), title, label));
-            }
-            KeyAct::Comment => {
-                let title = format!("{id}: comment");
-                let purpose = FormPurpose::Act(&COMMENT, ticket);
-                self.open_form(TuiForm::new(purpose, title, "comment"));
-            }
-            KeyAct::Take => {
-                self.is_busy = true;
-                let (ticket, given) = (Some(ticket), Arguments::default());
-                let act = BoardAct { operation: &CLAIM, ticket, given };
-                return self.ask(WorkRequest::Act(Box::new(act)));
-            }
-            _ => {
-                // The page has the possible outcomes; it is read again, so that the form fits the current state.
-                self.pending = Some((ticket, asked));
-                self.message = Some((format!("{id}: reading ..."), false));
-                return self.ask(WorkRequest::Page(id));
-            }
-        }
-        Vec::new()
-    }
-
-    pub(super) fn open_form(&mut self, form: TuiForm) {
-        self.message = None;
-        let same = |draft: &TuiForm| match (&draft.purpose, &form.purpose) {
-            (
-                FormPurpose::Complete { ticket, outcome, .. },
-                FormPurpose::Complete { ticket: now, outcome: other, .. },
-            ) => ticket == now && outcome == other,
-            (draft, other) => draft == other,
-        };
-        self.form = Some(match self.draft.take().filter(same) {
-            Some(draft) => TuiForm { purpose: form.purpose, focus: 0, ..draft },
-            None => form,
-        });
     }
 }

@@ -66,29 +66,28 @@ fn a_person_opens_moves_filters_and_approves() {
     let (env, id) = at_review("Add login");
     let other = env.new_task(&["Payments"]);
     let seat = board(&env);
-    seat.screen_has("you decide");
-    seat.screen_has("1 for you");
+    seat.screen_has("1 waits for you");
     // Two clicks on the second column's first card.
-    seat.presses("\x1b[<0;30;4M\x1b[<0;30;4m\x1b[<0;30;4M\x1b[<0;30;4m");
-    seat.screen_has("why it is here");
+    seat.presses("\x1b[<0;45;5M\x1b[<0;45;5m\x1b[<0;45;5M\x1b[<0;45;5m");
+    seat.screen_has("[task]");
     seat.presses("\x1b");
-    seat.screen_lacks("why it is here");
+    seat.screen_lacks("[task]");
     seat.presses("/pay");
     seat.screen_lacks("Add login");
     seat.presses("\x1b");
     seat.screen_has("Add login");
     seat.presses("w");
-    seat.screen_has("waits for you");
+    seat.screen_has("Waiting for you 1");
     seat.presses("\r");
-    seat.screen_has("why it is here");
+    seat.screen_has("[task]");
     seat.presses("t");
-    seat.screen_has("implement: complete -> review");
+    seat.screen_has("implement → review");
     seat.presses("v");
     seat.screen_has("<- here");
     seat.presses("a");
     seat.screen_has("without one, Approved");
     seat.presses("\r");
-    seat.screen_has(&format!("{id}: review -> end (complete)"));
+    seat.screen_has("approved → done, z takes it back");
     assert!(env.log().contains(&format!("{}: review -> end (complete)", env.plain(&id))));
     let _ = env.aof(&["verify"]).success();
     quits(seat);
@@ -100,14 +99,14 @@ fn a_person_opens_moves_filters_and_approves() {
 fn a_rejection_has_its_points() {
     let (env, id) = at_review("Add login");
     let seat = board(&env);
-    seat.screen_has("you decide");
+    seat.screen_has("1 waits for you");
     seat.presses("r");
     seat.screen_has("to fix:");
     // A paste with newlines sends nothing.
     seat.presses("\x1b[200~no test\nfor 日本\x1b[201~\rno docs\r\r");
     seat.screen_has("> no docs");
     seat.presses("\r");
-    seat.screen_has(&format!("{id}: review -> implement (needs_review)"));
+    seat.screen_has("sent back → implement, z takes it back");
     quits(seat);
     let task = env.task_text(&id);
     assert!(task.contains("no docs"), "{task}");
@@ -118,7 +117,7 @@ fn a_rejection_has_its_points() {
 fn a_refusal_is_shown_and_the_form_stays() {
     let (env, id) = at_review("Add login");
     let seat = board(&env);
-    seat.screen_has("you decide");
+    seat.screen_has("1 waits for you");
     seat.presses("r");
     seat.screen_has("to fix:");
     seat.presses("\r\r");
@@ -149,7 +148,7 @@ fn changes_of_others_appear_and_sizes_change() {
     let other = env.new_task(&["From elsewhere"]);
     seat.screen_has("From elsewhere");
     let _ = env.complete(&other, "agent-7").success();
-    seat.screen_has("2 for you");
+    seat.screen_has("2 wait for you");
     seat.resize(60, 200);
     let wide = || seat.screen(60, 200).screen().contents();
     signal(&seat, Signal::WINCH);
@@ -212,7 +211,7 @@ fn the_editor_opens_in_the_terminal_and_the_board_comes_back() {
     let seat = Seat::with(&env, &["board"], |command| {
         command.env("TERM", "xterm").env("EDITOR", &editor).env("VISUAL", &editor);
     });
-    seat.screen_has("you decide");
+    seat.screen_has("1 waits for you");
     seat.presses("e");
     seat.screen_has("Edited");
     seat.presses("nA new one\r");
