@@ -22,6 +22,7 @@ use crate::board::model::columns::{
 };
 use crate::board::model::decisions::{DecisionCard, DecisionChoice};
 use crate::board::model::feed::BoardNews;
+use crate::board::model::keys::{KEYS, KeyAct, KeyDoor};
 use crate::board::model::page::{
     OpenPoint, OpeningPage, OutcomeChoice, OutputField, TaskDetails, TaskSheet, TimelineEntry,
 };
@@ -926,6 +927,54 @@ fn each_size_can_be_drawn() {
                 }
                 terminal(&mut board);
             }
+        }
+    }
+}
+
+/// Returns the key of that name in the table.
+fn key(name: &str) -> KeyEvent {
+    let code = match name {
+        "enter" => KeyCode::Enter,
+        "esc" => KeyCode::Esc,
+        "tab" => KeyCode::Tab,
+        "left" => KeyCode::Left,
+        "right" => KeyCode::Right,
+        "up" => KeyCode::Up,
+        "down" => KeyCode::Down,
+        "home" => KeyCode::Home,
+        "end" => KeyCode::End,
+        "pgup" => KeyCode::PageUp,
+        "pgdn" => KeyCode::PageDown,
+        "space" => KeyCode::Char(' '),
+        name => KeyCode::Char(name.chars().next_back().unwrap()),
+    };
+    let is_control = name.starts_with("ctrl-");
+    KeyEvent::new(code, if is_control { KeyModifiers::CONTROL } else { KeyModifiers::NONE })
+}
+
+#[test]
+fn each_key_of_the_table_does_something() {
+    for row in KEYS.iter().filter(|row| row.is_at(KeyDoor::Terminal)) {
+        for name in row.keys.iter().filter(|name| !name.contains(' ')) {
+            let mut board = state((120, 12));
+            let mut other = ProjectView::new("other".to_owned(), Err("no".to_owned()));
+            other.receive(BoardNews::Board(Arc::new(self::board())));
+            board.projects.push(other);
+            // Each act has something to do from there.
+            press(
+                &mut board,
+                match row.act {
+                    KeyAct::Up | KeyAct::First | KeyAct::PageUp => "j",
+                    KeyAct::Left => "l",
+                    KeyAct::Back | KeyAct::OtherSide => "<enter>",
+                    KeyAct::Select | KeyAct::SelectDown | KeyAct::SelectUp => "w",
+                    _ => "",
+                },
+            );
+            let before = (screen(&mut board), board.in_detail);
+            let effects = board.update(TuiEvent::Key(key(name)));
+            let has_changed = before != (screen(&mut board), board.in_detail);
+            assert!(has_changed || !effects.is_empty(), "`{name}`: {:?}", row.act);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
+use crate::contract::doors::made;
 use crate::support::environment::{TestEnvironment, eventually};
 use crate::support::terminal::Seat;
 
@@ -158,7 +159,7 @@ fn changes_of_others_appear_and_sizes_change() {
     });
     seat.presses("\r");
     eventually("the task beside the board", || {
-        wide().lines().any(|line| line.contains("review") && line.contains("[task]"))
+        wide().lines().any(|line| line.contains('▌') && line.contains("[task]"))
     });
     seat.resize(8, 30);
     signal(&seat, Signal::WINCH);
@@ -265,4 +266,153 @@ fn a_folder_that_is_put_back_is_shown_again() {
     std::fs::rename(env.path("aside"), env.path("tasks")).unwrap();
     seat.screen_has("Add login");
     quits(seat);
+}
+
+/// A key that makes a commit, and the command that makes the same one.
+struct ActRow {
+    /// The words of the key in the guide.
+    word: &'static str,
+    /// Commands that bring the task into the state for it; `ID` is the task.
+    before: &'static [&'static [&'static str]],
+    /// The text that the board shows after the key, and what is typed then; several times for several steps.
+    typed: &'static [(&'static str, &'static str)],
+    command: &'static [&'static str],
+}
+
+const DONE: &[&str] = &["complete", "ID", "--agent", "agent-7", "-o", "complete", "-s", "Did it"];
+
+const ACTS: &[ActRow] = &[
+    ActRow {
+        word: "approve",
+        before: &[DONE],
+        typed: &[("Approve → done", "\r")],
+        command: &["approve", "ID"],
+    },
+    ActRow {
+        word: "send back",
+        before: &[DONE],
+        typed: &[("Send back → implement", "no test\r\r\r")],
+        command: &["reject", "ID", "-m", "no test"],
+    },
+    ActRow {
+        word: "done",
+        before: &[],
+        typed: &[("▌ Done → review", "\r"), ("summary", "Did it\r")],
+        command: &["done", "ID", "-s", "Did it"],
+    },
+    ActRow {
+        word: "blocked",
+        before: &[],
+        typed: &[("waits for", "no key\r\r\r")],
+        command: &["block", "ID", "-m", "no key"],
+    },
+    ActRow {
+        word: "unblock",
+        before: &[&["block", "ID", "--agent", "human-ada", "-m", "no key"]],
+        typed: &[("what changed", "It came\r")],
+        command: &["unblock", "ID", "-m", "It came"],
+    },
+    ActRow { word: "take", before: &[], typed: &[], command: &["claim", "ID"] },
+    ActRow {
+        word: "plan for",
+        before: &[],
+        typed: &[("names", "agent-7\r")],
+        command: &["assign", "ID", "agent-7"],
+    },
+    ActRow {
+        word: "comment",
+        before: &[],
+        typed: &[("comment:", "A word\r")],
+        command: &["comment", "ID", "-m", "A word"],
+    },
+    ActRow { word: "edit", before: &[], typed: &[], command: &["edit", "ID", "--title", "Edited"] },
+    ActRow {
+        word: "new",
+        before: &[],
+        typed: &[("title:", "Edited\r")],
+        command: &["new", "Edited"],
+    },
+];
+
+/// Returns the keys of the guide, each with its words.
+fn guide() -> Vec<(String, String)> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/guides/board.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let rows = text.lines().filter(|line| line.starts_with("| `"));
+    let cells = rows.map(|row| row.split('|').map(str::trim).collect::<Vec<_>>());
+    cells.map(|row| (row[1].trim_matches('`').to_owned(), row[2].to_owned())).collect()
+}
+
+#[test]
+fn each_key_that_acts_makes_the_commit_of_its_command() {
+    let guide = guide();
+    let prepared = |row: &ActRow| {
+        let env = TestEnvironment::with_rules(PROJECT, PEOPLE);
+        env.write("editor", "#!/bin/sh\nsed -i 's/^title: .*/title: Edited/' \"$1\"\n");
+        crate::support::environment::executable(&env.path("editor"));
+        let id = env.new_task(&["Add login"]);
+        for words in row.before {
+            let _ = env.aof(&for_task(words, &id)).success();
+        }
+        (env, id)
+    };
+    for row in ACTS {
+        let (env, id) = prepared(row);
+        let words = [&for_task(row.command, &id)[..], &["--agent", "human-ada"]].concat();
+        let _ = env.aof(&words).success();
+        // The command was given the name that the board finds by git's user.
+        let wanted = made(&env).replace("Aof-Named: human-ada\n", "");
+        let (env, _) = prepared(row);
+        let before = env.head();
+        let editor = env.path("editor");
+        let seat = Seat::with(&env, &["board"], |command| {
+            command.env("TERM", "xterm").env("EDITOR", &editor).env("VISUAL", &editor);
+        });
+        seat.screen_has("Add login");
+        let key = guide.iter().find(|(_, word)| word == row.word);
+        seat.presses(&key.expect("the guide has it").0);
+        for (shown, typed) in row.typed {
+            seat.screen_has(shown);
+            seat.presses(typed);
+        }
+        eventually(row.word, || env.head() != before);
+        assert_eq!(made(&env), wanted, "{}", row.word);
+        // A form takes `q` as a letter, and an editor has the terminal for a while.
+        seat.screen_lacks("ctrl-s");
+        match row.word {
+            "new" => seat.screen_has(": created"),
+            "edit" => seat.screen_has("Edited"),
+            _ => {}
+        }
+        if ["approve", "take"].contains(&row.word) {
+            seat.screen_has("z takes it back");
+            let acted = env.head();
+            seat.presses("z");
+            eventually("it is taken back", || env.head() != acted);
+            seat.screen_has("taken back");
+        }
+        quits(seat);
+        let _ = env.aof(&["verify"]).success();
+    }
+}
+
+fn for_task<'w>(words: &[&'w str], id: &'w str) -> Vec<&'w str> {
+    words.iter().map(|word| if *word == "ID" { id } else { word }).collect()
+}
+
+#[test]
+fn several_decisions_are_approved_at_once() {
+    let (env, _) = at_review("Add login");
+    let other = env.new_task(&["Payments"]);
+    let _ = env.complete(&other, "agent-7").success();
+    let seat = board(&env);
+    seat.screen_has("2 wait for you");
+    seat.presses("w");
+    seat.screen_has("Waiting for you 2");
+    seat.presses("Ja");
+    seat.screen_has("Approve 2");
+    seat.presses("\r");
+    seat.screen_has("nothing waits for you");
+    quits(seat);
+    assert_eq!(env.log().matches("review -> end (complete)").count(), 2);
 }

@@ -201,7 +201,7 @@ fn words_for<'w>(words: &[&'w str], id: &'w str) -> Vec<&'w str> {
 }
 
 /// Returns what the last commit says and changes, without times and ids.
-fn made(env: &TestEnvironment) -> String {
+pub(crate) fn made(env: &TestEnvironment) -> String {
     let shown = env.git(&["show", "--format=%an <%ae>%n%B", "--patch", "--unified=0", "HEAD"]);
     let shown = env.plain(&shown);
     // A server has the real clock; a tool notes its session, in the metadata of the entry.

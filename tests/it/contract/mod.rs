@@ -4,7 +4,7 @@
 //! Sentences are not frozen here: wherever a program finds one, a snapshot has `TEXT`.
 
 mod command_line;
-mod doors;
+pub(crate) mod doors;
 mod errors;
 mod events;
 mod json_acts;
