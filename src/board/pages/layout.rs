@@ -1,9 +1,10 @@
 //! The common parts of all pages: their links, their head, and the form of times and people.
 
 use jiff::tz::TimeZone;
-use maud::{DOCTYPE, Markup, html};
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::parts::{icon, icons};
+use crate::board::model::keys::{BoardKey, KEYS, KeyDoor};
 use crate::domain::{AgentId, TaskId, Ticket, Timestamp, WorkflowName, counted};
 use crate::files::printable::{push_inert, reorders};
 
@@ -219,6 +220,7 @@ impl PageFrame {
                         (self.notices())
                         (content.body)
                     }
+                    @if self.links.is_live { script #board-keys type="application/json" { (keys()) } }
                 }
             }
         }
@@ -320,6 +322,12 @@ impl PageFrame {
             }
         }
     }
+}
+
+/// Returns the keys that the script knows, as JSON. Its texts are from the table alone.
+fn keys() -> Markup {
+    let rows: Vec<&BoardKey> = KEYS.iter().filter(|key| key.is_at(KeyDoor::Web)).collect();
+    PreEscaped(serde_json::to_string(&rows).unwrap_or_default())
 }
 
 /// Returns the fields that each form has: whose it is, the act, the visit, and the page to which it leads back.

@@ -375,18 +375,10 @@ document.addEventListener("dragend", () => {
 
 // --- Keys -------------------------------------------------------------------------------------------------------------------------
 
-const KEYS = [
-  ["j k h l", "move"],
-  ["enter, esc", "open, back"],
-  ["a r c b", "approve, send back, done, blocked"],
-  ["u p i", "unblock, take, plan for"],
-  ["m e n z", "comment, edit, new task, undo"],
-  ["d t v", "diff, history, workflow"],
-  ["/ ctrl-k", "filter, jump to a task or a page"],
-  ["g, then b w l a s", "board, waiting, list, activity, statistics"],
-  ["x", "select"],
-  ["?", "these keys"],
-];
+/** The table of keys of both boards, and the acts by key. */
+const KEYS = JSON.parse(document.getElementById("board-keys")?.textContent ?? "[]");
+const NAMES = { down: "ArrowDown", up: "ArrowUp", left: "ArrowLeft", right: "ArrowRight", esc: "Escape", enter: "Enter" };
+const ACTS = new Map(KEYS.flatMap(({ keys, act }) => keys.map((key) => [NAMES[key] ?? key, act])));
 
 function showKeys() {
   const off = element("button", { type: "button", class: "button" }, hasKeys() ? "Turn single keys off" : "Turn single keys on");
@@ -394,7 +386,7 @@ function showKeys() {
     localStorage.setItem("aof-keys", hasKeys() ? "off" : "on");
     off.closest("dialog").close();
   };
-  dialog("Keys", element("dl", {}, ...KEYS.flatMap(([keys, text]) => [element("dt", {}, element("kbd", {}, keys)), element("dd", {}, text)])), element("p", {}, off));
+  dialog("Keys", element("dl", {}, ...KEYS.flatMap(({ keys, word }) => [element("dt", {}, ...keys.map((key) => element("kbd", {}, key))), element("dd", {}, word)])), element("p", {}, off));
 }
 
 let lastKey = "";
@@ -428,22 +420,26 @@ document.addEventListener("keydown", (event) => {
   const on = (wants) => () => item && offer(item, wants);
   const go = (name) => () => (location.href = page(name));
   const goTask = (name) => () => item && (location.href = page(`tasks/${item.dataset.task}${name}`));
-  const key = lastKey === "g" ? `g${event.key}` : event.key;
+  const key = lastKey === "g" ? `g ${event.key}` : event.key;
   lastKey = lastKey === "g" ? "" : event.key;
+  const workflow = (step) => () => {
+    const tabs = all(".tabs a");
+    tabs[tabs.findIndex((tab) => tab.ariaCurrent) + step]?.click();
+  };
   const acts = {
-    j: () => step(1, 0), k: () => step(-1, 0), h: () => step(0, -1), l: () => step(0, 1),
-    ArrowDown: () => step(1, 0), ArrowUp: () => step(-1, 0), ArrowLeft: () => step(0, -1), ArrowRight: () => step(0, 1),
-    a: on(labelled("Approve")), r: on(labelled("Send back")), c: on(labelled("Done")), b: on(labelled("Blocked")),
-    u: on(doing("unblock")), p: on(doing("claim")), i: on((one) => one.form.elements.assignee), m: on(doing("comment")),
-    e: goTask("/edit"), d: goTask("/diff"), t: goTask("#history"), v: go("workflow"),
-    n: () => document.querySelector("a.new")?.click(), z: () => document.querySelector(".toast form")?.requestSubmit(),
-    "/": () => (document.getElementById("filter")?.classList.add("shown"), document.getElementById("q")?.focus()),
-    w: go("waiting"), gb: go(""), gw: go("waiting"), gl: go("list"), ga: go("activity"), gs: go("statistics"),
-    x: () => toggle(item), J: () => (toggle(item), step(1, 0)), K: () => (toggle(item), step(-1, 0)),
-    Escape: () => document.querySelector("article.task") && history.back(), "?": showKeys,
+    down: () => step(1, 0), up: () => step(-1, 0), left: () => step(0, -1), right: () => step(0, 1),
+    approve: on(labelled("Approve")), sendBack: on(labelled("Send back")), done: on(labelled("Done")), block: on(labelled("Blocked")),
+    unblock: on(doing("unblock")), take: on(doing("claim")), planFor: on((one) => one.form.elements.assignee), comment: on(doing("comment")),
+    edit: goTask("/edit"), diff: goTask("/diff"), history: goTask("#history"), workflow: go("workflow"),
+    new: () => document.querySelector("a.new")?.click(), undo: () => document.querySelector(".toast form")?.requestSubmit(),
+    filter: () => (document.getElementById("filter")?.classList.add("shown"), document.getElementById("q")?.focus()),
+    waiting: go("waiting"), board: go(""), list: go("list"), activity: go("activity"), statistics: go("statistics"),
+    select: () => toggle(item), selectDown: () => (toggle(item), step(1, 0)), selectUp: () => (toggle(item), step(-1, 0)),
+    nextWorkflow: workflow(1), previousWorkflow: workflow(-1),
+    back: () => document.querySelector("article.task") && history.back(), help: showKeys,
   };
   if (key.startsWith("Arrow") && !document.activeElement?.closest?.(ITEMS)) return;
-  const act = acts[key];
+  const act = acts[ACTS.get(key)];
   if (!act) return;
   event.preventDefault();
   act();
