@@ -1,5 +1,6 @@
 // The board as a person uses it: by links, mouse and keys, alone and beside somebody else.
 
+import fs from "node:fs";
 import { check, dropCard, equal, eventually, liftCard, within } from "./tools.mjs";
 
 export async function login(stage) {
@@ -116,5 +117,67 @@ export async function together(stage) {
   check(typed.includes(kept), "the page of the refusal does not keep what was typed");
   await eventually(async () => (await shop.show("first")).gateHistory.length === 1, "the number of transitions is not one");
   equal((await shop.commits("--", "tasks")) - before, 1, "the number of commits of two completions of one visit is wrong");
+  await shop.sound();
+}
+
+/** Acts of one click, their undo, several at once, and fields that are edited in their place; with and without a script. */
+export async function acts(stage) {
+  const shop = await stage.shop();
+  fs.writeFileSync(shop.file("project.yaml"), "workflow: {gates: [{id: implement, role: developer}, {id: code-review, role: lead, canReject: true}, {id: test, role: lead, canReject: true}]}\n");
+  fs.writeFileSync(shop.file("org.yaml"), "roles: {developer: {agents: [agent-dev-1]}, lead: {agents: [human-ann-example]}}\nagents: {agent-dev-1: {}, human-ann-example: {email: ann@example.com}}\n");
+  await shop.git("commit", "-qam", "rules: have two gates for a person");
+  const titles = ["One", "Two", "Three"];
+  for (const title of titles) await shop.say(await shop.new(title), "agent-dev-1", "complete");
+  const server = await stage.serve(shop, "human-ann-example");
+  for (const javaScriptEnabled of [true, false]) {
+    const page = await stage.visit(server, { javaScriptEnabled });
+    const gates = async () => (await shop.json("list")).tasks.filter((task) => titles.includes(task.title)).map((task) => task.gate).sort();
+    const moved = async (act, wanted) => {
+      await within(page.waitForSelector(".notice"), `the page does not tell what ${act} did`);
+      check((await page.locator(".refusal").count()) === 0, `${act} is refused: ${await page.locator(".notice").innerText()}`);
+      equal(await gates(), wanted, `the gates after ${act} are wrong`);
+    };
+    const [here, there] = ["code-review", "test"];
+    await page.hover(".card.for-you");
+    await page.click(".card.for-you [data-act=approve] >> nth=0");
+    await moved("Approve on a card", [here, here, there]);
+    await page.click(".toast button");
+    await moved("Undo", [here, here, here]);
+    await server.open(page, "waiting");
+    equal(await page.locator(".rows > li").count(), 3, "the number of rows that wait is wrong");
+    await page.click(".rows .twist >> nth=1");
+    await within(page.waitForSelector(".rows > .open .look"), "a row does not open");
+    for (const at of [0, 1]) await page.check(`[name=tickets] >> nth=${at}`);
+    await page.click("#bulk button");
+    equal(await page.locator("form.plain li").count(), 2, "the number of tasks that are asked about is wrong");
+    await page.click("form.plain button.primary");
+    await moved("the approval of two", [here, there, there]);
+    for (const { id, gate } of (await shop.json("list")).tasks) if (gate === there) await shop.aof("undo", id, "--agent", "human-ann-example");
+
+    await server.open(page, "tasks/AOF-first");
+    await page.click("[aria-label='Edit priority']");
+    await page.selectOption("[name=priority]", "high");
+    await page.click("details[open] > form >> text=Save");
+    await within(page.waitForSelector(".fields .bars.high"), "the priority is not edited in its place");
+    await page.click("[aria-label='Edit tags']");
+    await page.fill("[name=tags]", "one two");
+    await page.click("details[open] > form >> text=Save");
+    await within(page.waitForSelector(".fields .tag >> text=two"), "the tags are not edited in their place");
+    await page.click("[aria-label='Edit tags']");
+    await page.fill("[name=tags]", "");
+    await page.click("details[open] > form >> text=Save");
+    await within(page.waitForSelector(".fields .tag", { state: "detached" }), "the tags are not removed");
+    await page.fill("#comment", "Looks fine");
+    await page.click("form.write button");
+    await within(page.waitForSelector(".say >> text=Looks fine"), "the comment is not in the history");
+    await server.open(page, "list?q=First");
+    await server.open(page, "list");
+    await page.check("tr:has-text('Three') [name=tickets]");
+    await page.selectOption(".bulk [name=priority]", "low");
+    await page.click(".bulk >> text=Set priority");
+    await within(page.waitForSelector("tr:has-text('Three') .bars.low"), "the priority is not set from the list");
+    await shop.aof("edit", "AOF-first", "--unset", "priority");
+    for (const { id, title } of (await shop.json("list")).tasks) if (title === "Three") await shop.aof("edit", id, "--unset", "priority");
+  }
   await shop.sound();
 }

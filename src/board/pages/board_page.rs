@@ -10,7 +10,7 @@ use super::layout::{
 use super::parts::{bars, due_class, form_id, icon, planned, quick_id, state, tag, turn_class};
 use crate::board::model::columns::{BoardColumn, BoardLane, BoardView, Card, DoneCount, Place};
 use crate::board::model::decisions::{DecisionCard, DecisionChoice};
-use crate::domain::counted;
+use crate::domain::{RoleId, counted};
 use crate::tasks::headers::filter::{FilterState, Filterable, TaskFilter};
 use crate::tasks::view::phrases::TurnKind;
 
@@ -75,7 +75,7 @@ pub(crate) fn board(frame: &PageFrame, board: &BoardView, query: &BoardQuery) ->
     let head = html! {
         h1 { "Board" }
         @if frame.you.is_some() { (tabs) }
-        @if frame.you.is_some() && !is_empty { (chips(frame, board, query, &frame.links.board(), html! {})) }
+        @if frame.you.is_some() && !is_empty { (chips(frame, board, query, &frame.links.board(), &html! {})) }
     };
     let body = html! {
         (filter_menus(frame, board, query, &frame.links.board()))
@@ -140,7 +140,7 @@ pub(super) fn chips(
     board: &BoardView,
     query: &BoardQuery,
     page: &str,
-    more: Markup,
+    more: &Markup,
 ) -> Markup {
     let count = |state| board.cards().filter(|card| card.is(state)).count();
     let states = [
@@ -208,10 +208,12 @@ pub(super) fn filter_menus(
 fn values<'b>(board: &'b BoardView, key: &str) -> Vec<&'b str> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for card in board.cards() {
-        let roles = card.roles.iter().map(|role| role.as_str());
+        let roles = card.roles.iter().map(RoleId::as_str);
         let tags = card.tags.iter().map(String::as_str);
         let all: Vec<&str> = if key == "role" { roles.collect() } else { tags.collect() };
-        all.into_iter().for_each(|value| *counts.entry(value).or_default() += 1);
+        for value in all {
+            *counts.entry(value).or_default() += 1;
+        }
     }
     let mut values: Vec<(&str, usize)> = counts.into_iter().collect();
     values.sort_by_key(|(value, count)| (std::cmp::Reverse(*count), *value));
@@ -265,7 +267,7 @@ fn lane_columns(
             Drawn::Strips(_) => None,
         })
     };
-    let last = columns().last();
+    let last = columns().next_back();
     html! {
         nav.way aria-label="Gates" { @for (at, (column, cards)) in columns().enumerate() {
             a href={ "#" (column_id(lane, column)) } aria-current=[(at == 0).then_some("true")] { (place_title(&column.place)) " " b { (cards.len()) } }

@@ -312,7 +312,8 @@ impl PageFrame {
             } @else {
                 div.notice.toast role="status" {
                     p { (prose(&notice.text)) }
-                    @if let (Some((act, ticket)), true) = (&notice.undo, self.acts()) {
+                    // A step that an agent takes back is an override, which most may not.
+                    @if let (Some((act, ticket)), Some(Ok(you))) = (&notice.undo, &self.you) && (you.is_human() || act != "undo") {
                         form method="post" action=(self.links.task(&ticket.task)) {
                             (hidden(self, act, &ticket.to_string()))
                             button.button.small { "Undo" }

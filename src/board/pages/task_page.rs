@@ -186,11 +186,13 @@ fn fold(frame: &PageFrame, page: &TaskDetails, board: &BoardView, graph: &Markup
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "a part is made where it is passed")]
 fn field(name: &str, value: Markup, editor: Markup) -> Markup {
     html! { div { dt { (name) } dd { (value) (editor) } } }
 }
 
 /// Returns a field of the plan as a form that opens in its place.
+#[expect(clippy::needless_pass_by_value, reason = "a part is made where it is passed")]
 fn editor(frame: &PageFrame, page: &TaskDetails, name: &str, input: Markup) -> Markup {
     html! {
         @if frame.acts() && page.frozen.is_none() {
@@ -256,6 +258,7 @@ fn comment_form(frame: &PageFrame, page: &TaskDetails, kept: Option<&Posted>) ->
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "a part is made where it is passed")]
 fn more(title: &str, content: Markup) -> Markup {
     html! { details.more { summary { (icon("down")) (title) } (content) } }
 }

@@ -42,7 +42,7 @@ pub(crate) fn list(frame: &PageFrame, board: &BoardView, query: &BoardQuery) -> 
         h1 { "List" b #count data-live { (cards.len()) } }
         @if frame.you.is_some() {
             @let chip = html! { button.chip type="button" popovertarget="menu-group" { (GROUPS.iter().find(|(name, _)| *name == group).map_or("", |(_, title)| title)) (icon("down")) } };
-            (chips(frame, board, query, &page, chip))
+            (chips(frame, board, query, &page, &chip))
         }
     };
     let body = html! {
