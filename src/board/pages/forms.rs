@@ -39,6 +39,13 @@ impl Posted {
         Self(extra.0.into_iter().chain([ticket]).chain(self.0.iter().cloned()).collect())
     }
 
+    /// Returns the outcome of the page that a completion chooses.
+    pub(crate) fn choice<'p>(&self, page: &'p TaskDetails) -> Option<&'p OutcomeChoice> {
+        let (ticket, outcome) = (self.text("ticket"), self.text("outcome"));
+        let mut openings = page.openings.iter().filter(|one| one.ticket.to_string() == ticket);
+        openings.find_map(|one| one.choices.iter().find(|choice| choice.outcome == outcome))
+    }
+
     /// Returns the lines of a text as browsers send it, without bullets and empty lines.
     fn lines(&self, name: &str) -> Vec<String> {
         let lines = self.text(name).lines().map(|line| line.trim_start_matches("- ").trim());
@@ -97,9 +104,7 @@ impl Posted {
         given: &mut Map,
     ) -> Result<(), String> {
         ensure_visit(ticket, page)?;
-        let opening = page.openings.iter().find(|opening| opening.ticket == *ticket);
-        let outcome = self.text("outcome");
-        let choice = opening.and_then(|at| at.choices.iter().find(|one| one.outcome == outcome));
+        let choice = self.choice(page);
         let mut outputs = Map::new();
         for (name, value) in &self.0 {
             let Some(name) = name.strip_prefix("out.") else { continue };

@@ -13,6 +13,9 @@ pub(crate) fn markdown(text: &str) -> Markup {
     // A wide block of code scrolls, so it takes the focus of the keyboard; a style would be refused. Anything else that looks like a tag
     // is escaped.
     let mut made = made.replace("<pre>", "<pre tabindex=\"0\">");
+    for sign in ["☑ ", "☐ "] {
+        made = made.replace(&format!("<li>{sign}"), &format!("<li class=\"box\">{sign}"));
+    }
     for cell in ["th", "td"] {
         let styled = format!("<{cell} style=\"text-align: ");
         made = made.replace(&styled, &format!("<{cell} class=\""));
@@ -59,7 +62,10 @@ mod tests {
     fn formatting_stays_and_active_content_goes() {
         for (text, expected) in [
             ("*a* `b`", "<p><em>a</em> <code>b</code></p>"),
-            ("- [x] done\n- [ ] open", "<ul>\n<li>☑ done</li>\n<li>☐ open</li>\n</ul>"),
+            (
+                "- [x] done\n- [ ] open",
+                "<ul>\n<li class=\"box\">☑ done</li>\n<li class=\"box\">☐ open</li>\n</ul>",
+            ),
             ("<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"),
             ("a <b onclick=\"x()\">hi</b>", "<p>a &lt;b onclick=\"x()\"&gt;hi&lt;/b&gt;</p>"),
             (

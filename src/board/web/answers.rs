@@ -41,6 +41,7 @@ use crate::storage::lock::is_watched;
 use crate::storage::random::ulid;
 use crate::tasks::complete::{Signing, what_to_sign};
 use crate::tasks::headers::listing::{ListScope, read_all};
+use crate::tasks::view::phrases;
 
 impl Asked {
     pub(super) fn workspace(&self) -> Result<Workspace, WebFault> {
@@ -328,7 +329,11 @@ pub(super) fn preview(_: &Asked, posted: &Posted) -> PageAnswer {
 pub(super) fn act(asked: &Asked, posted: &Posted) -> PageAnswer {
     let id: TaskId = asked.named("task")?;
     let page = read_task(&asked.workspace()?, &id)?;
-    carry_out(asked, posted.text("back"), posted.act(Some(&page)), |refusal| {
+    let told = posted
+        .choice(&page)
+        .map(|choice| format!("{}: {}", id.local(), phrases::acted(&choice.label, &choice.leads)));
+    let back = posted.text("back");
+    carry_out(asked, back, (posted.act(Some(&page)), told), |refusal| {
         // The task may have moved meanwhile.
         let page = read_task(&asked.workspace()?, &id)?;
         show_task(asked, &page, Some(posted), Some(refusal))
@@ -338,11 +343,13 @@ pub(super) fn act(asked: &Asked, posted: &Posted) -> PageAnswer {
 pub(super) fn save(asked: &Asked, posted: &Posted) -> PageAnswer {
     let page = read_task(&asked.workspace()?, &asked.named("task")?)?;
     let act = posted.act(Some(&page));
-    carry_out(asked, "", act, |refusal| show_edit(asked, Some(posted), Some(refusal)))
+    carry_out(asked, "", (act, None), |refusal| show_edit(asked, Some(posted), Some(refusal)))
 }
 
 pub(super) fn create(asked: &Asked, posted: &Posted) -> PageAnswer {
-    carry_out(asked, "", posted.act(None), |refusal| show_new(asked, Some(posted), Some(refusal)))
+    carry_out(asked, "", (posted.act(None), None), |refusal| {
+        show_new(asked, Some(posted), Some(refusal))
+    })
 }
 
 /// The operations that a click takes back, each with the one that does so.
@@ -384,7 +391,7 @@ pub(super) fn bulk(asked: &Asked, posted: &Posted) -> PageAnswer {
 fn carry_out(
     asked: &Asked,
     back: &str,
-    act: Result<BoardAct, String>,
+    (act, told): (Result<BoardAct, String>, Option<String>),
     show_again: impl FnOnce(PageNotice) -> PageAnswer,
 ) -> PageAnswer {
     let name = act.as_ref().map_or("", |act| act.operation.name);
@@ -395,7 +402,7 @@ fn carry_out(
             let links = PageLinks::at_server(&asked.project().slug);
             let page = done.task.map_or_else(|| links.board(), |task| links.task(&task));
             let place = Some(back).filter(|place| is_here(place)).unwrap_or(&page);
-            Ok(see_and_say(place, &done.sentence, undo))
+            Ok(see_and_say(place, &told.unwrap_or(done.sentence), undo))
         }
         Err(refusal) => Ok((StatusCode::CONFLICT, show_again(refusal)?).into_response()),
     }

@@ -78,6 +78,16 @@ pub(crate) fn act(outcome: &str, approves: bool, rejects: bool) -> String {
     }
 }
 
+/// Returns the act as one that was done, with the place that it led to: `Approved → done`.
+pub(crate) fn acted(label: &str, leads: &str) -> String {
+    let done = match label {
+        "Approve" => "Approved",
+        "Send back" => "Sent back",
+        other => other,
+    };
+    if leads.is_empty() { done.to_owned() } else { format!("{done} → {leads}") }
+}
+
 /// Returns the places to which a route leads: the next gates at which somebody works, beyond those that decide by themselves, or
 /// `done`.
 pub(crate) fn leads_to(workflow: &Workflow, to: &Destination) -> String {

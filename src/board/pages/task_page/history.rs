@@ -21,10 +21,10 @@ pub(super) fn history(frame: &PageFrame, page: &TaskDetails) -> Markup {
             None => { (icon("plus")) div { p { "Created" } } },
         }
     };
-    let mut entries: Vec<(Timestamp, Markup)> =
-        [(sheet.created, created)].into_iter().chain(visits).chain(comments).collect();
+    let mut entries: Vec<(Timestamp, Markup)> = visits.chain(comments).collect();
     entries.sort_by_key(|(at, _)| *at);
     entries.reverse();
+    entries.push((sheet.created, created));
     let day = |at: &Timestamp| phrases::day_heading(*at, frame.at, &frame.zone);
     html! {
         @for day_entries in entries.chunk_by(|(a, _), (b, _)| day(a) == day(b)) {

@@ -270,6 +270,8 @@ function find() {
 
 let dragged = null;
 
+const FIELDS = "textarea, input:not([type=hidden]), select";
+
 /** Returns the forms of a task, with the word and the place of each. */
 async function formsOf(task) {
   const loaded = location.pathname === page(`tasks/${task}`) ? document : await load(page(`tasks/${task}`));
@@ -295,9 +297,15 @@ function ask(task, forms) {
     form.action = page(`tasks/${task}`);
     form.classList.remove("write");
     form.querySelector("[name=back]")?.setAttribute("value", location.pathname + location.search);
-    last.before(element("h3", {}, label + (to && !label.includes("→") ? ` → ${to}` : "")), form);
+    const head = label + (to && !label.includes("→") ? ` → ${to}` : "");
+    const isButton = !form.querySelector(FIELDS);
+    form.classList.add("fill");
+    // Many forms are a menu: each opens by its name.
+    if (isButton) last.before(form);
+    else if (forms.length <= 2) last.before(element("h3", {}, head), form);
+    else last.before(element("details", { class: "form", name: "ask" }, element("summary", { class: "button" }, head), form));
   }
-  box.querySelector("textarea, input:not([type=hidden]), select, form button")?.focus();
+  box.querySelector(forms.length <= 2 ? `${FIELDS}, form button` : "form button, summary")?.focus();
 }
 
 /** Opens the forms of a task that are wanted; one that needs nothing is sent at once. */
@@ -306,7 +314,7 @@ async function offer(item, wants) {
   const forms = (await formsOf(task)).filter(wants);
   const [only] = forms;
   if (!only) return toast(`${task}: this is not yours to do now. Its page says why.`);
-  const isOneClick = forms.length === 1 && !only.form.querySelector("textarea, input:not([type=hidden]), select");
+  const isOneClick = forms.length === 1 && !only.form.querySelector(FIELDS);
   if (!isOneClick) return ask(task, forms);
   only.form.action = page(`tasks/${task}`);
   only.form.hidden = true;
@@ -386,7 +394,7 @@ function showKeys() {
     localStorage.setItem("aof-keys", hasKeys() ? "off" : "on");
     off.closest("dialog").close();
   };
-  dialog("Keys", element("dl", {}, ...KEYS.flatMap(({ keys, word }) => [element("dt", {}, ...keys.map((key) => element("kbd", {}, key))), element("dd", {}, word)])), element("p", {}, off));
+  dialog("Keys", element("dl", {}, ...KEYS.map(({ keys, word }) => element("div", {}, element("dt", {}, ...keys.map((key) => element("kbd", {}, key))), element("dd", {}, word)))), element("p", {}, off));
 }
 
 let lastKey = "";
@@ -444,6 +452,18 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
   act();
 });
+
+/** The tab of the gate that is in sight, where one gate fills the screen. */
+document.addEventListener(
+  "scroll",
+  (event) => {
+    if (!event.target.matches?.(".board")) return;
+    const middle = event.target.scrollLeft + event.target.clientWidth / 2;
+    const shown = all(".column", event.target).find((own) => own.offsetLeft + own.offsetWidth > middle);
+    for (const tab of all(".way a")) tab.ariaCurrent = tab.hash === `#${shown?.id}` ? "true" : null;
+  },
+  { capture: true, passive: true },
+);
 
 // --- Preview of a text ------------------------------------------------------------------------------------------------------------
 
