@@ -10,8 +10,8 @@ use super::layout::{
 use super::parts::{bars, due_class, form_id, icon, planned, quick_id, state, tag, turn_class};
 use crate::board::model::columns::{BoardColumn, BoardLane, BoardView, Card, DoneCount, Place};
 use crate::board::model::decisions::{DecisionCard, DecisionChoice};
-use crate::domain::{RoleId, counted};
-use crate::tasks::headers::filter::{FilterState, Filterable, TaskFilter};
+use crate::domain::{RoleId, Status, counted};
+use crate::tasks::headers::filter::{FilterKey, FilterState, Filterable, TaskFilter};
 use crate::tasks::view::phrases::TurnKind;
 
 pub(crate) mod list;
@@ -52,7 +52,11 @@ pub(super) fn parsed(query: &BoardQuery) -> (TaskFilter, Option<String>) {
 pub(crate) fn board(frame: &PageFrame, board: &BoardView, query: &BoardQuery) -> PageContent {
     let (filter, fault) = parsed(query);
     let for_you = |lane: &BoardLane| cards_of(lane).filter(|card| card.waits_for_you).count();
-    let hits = |lane: &BoardLane| cards_of(lane).filter(|card| filter.admits(*card)).count();
+    let wants_done = wants_done(&filter);
+    let hits = |lane: &BoardLane| {
+        let shown = lane.columns.iter().filter(|one| wants_done || one.place != Place::Finished);
+        shown.flat_map(|column| &column.cards).filter(|card| filter.admits(*card)).count()
+    };
     let named = |lane: &&BoardLane| query.workflow.as_deref() == Some(lane.workflow.as_str());
     // Of equal ones the first counts, so that the default is where new tasks go.
     let best = || {
@@ -106,6 +110,12 @@ pub(crate) fn board(frame: &PageFrame, board: &BoardView, query: &BoardQuery) ->
         }
     };
     PageContent { head, body }
+}
+
+/// Returns true if a filter asks for finished tasks, as in a list of `aof list`.
+pub(super) fn wants_done(filter: &TaskFilter) -> bool {
+    let mut statuses = filter.of_key(FilterKey::Status);
+    statuses.any(|word| word.parse().is_ok_and(|status: Status| status.is_finished()))
 }
 
 fn cards_of(lane: &BoardLane) -> impl Iterator<Item = &Card> {
@@ -254,7 +264,7 @@ fn lane_columns(
     let mut drawn: Vec<Drawn<'_>> = Vec::new();
     for column in &lane.columns {
         let cards: Vec<&Card> = column.cards.iter().filter(|card| filter.admits(*card)).collect();
-        let is_strip = column.place == Place::Finished && filter.is_empty();
+        let is_strip = column.place == Place::Finished && !wants_done(filter);
         match drawn.last_mut() {
             _ if !cards.is_empty() && !is_strip => drawn.push(Drawn::Column(column, cards)),
             Some(Drawn::Strips(strips)) if column.place != Place::Finished => strips.push(column),

@@ -17,7 +17,7 @@ use crate::observability::stats::breakdowns::Week;
 use crate::observability::stats::gates::GateStats;
 use crate::observability::stats::numbers::Spread;
 use crate::tasks::headers::summary::time;
-use crate::tasks::view::phrases::span;
+use crate::tasks::view::phrases::lasting;
 
 /// The number of tasks up to which each has a mark; more share the marks of a grid with cells of size `CELL`.
 const MOST_MARKS: usize = 250;
@@ -75,7 +75,7 @@ fn charts(figures: &ProjectFigures, link: &dyn Fn(&TaskId) -> String) -> Markup 
 /// Returns the four numbers that tell most.
 fn four_numbers(figures: &ProjectFigures) -> Markup {
     let last = figures.weeks.last().map_or(0, |week| week.completed);
-    let half = figures.cycle_spread.map_or("none yet".to_owned(), |spread| span(spread.p50));
+    let half = figures.cycle_spread.map_or("none yet".to_owned(), |spread| lasting(spread.p50));
     let sum = |of: &dyn Fn(&Week) -> u64| figures.weeks.iter().map(of).sum::<u64>();
     let (back, judged) = (sum(&|week| week.rejections.part), sum(&|week| week.rejections.whole));
     let share =

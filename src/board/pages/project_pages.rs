@@ -15,7 +15,7 @@ use crate::tasks::view::phrases;
 
 /// Returns the page of the latest activity: below the heading of each day, the entries of each task.
 pub(crate) fn activity(frame: &PageFrame, entries: &[ActivityEntry]) -> PageContent {
-    let day = |entry: &ActivityEntry| phrases::day_heading(entry.at, frame.at, &frame.zone);
+    let day = |entry: &ActivityEntry| phrases::day(entry.at, frame.at, &frame.zone);
     let body = html! {
         div.days #activity data-live {
             @if entries.is_empty() {

@@ -233,7 +233,7 @@ fn steps(page: &TaskDetails) -> Markup {
             @for entry in passed {
                 li {
                     @if is_sent_back(entry) { (sign("back", "bad", "sent back")) } @else { (sign("check", "ok", "passed")) }
-                    (entry.station) span { (phrases::span(entry.seconds)) }
+                    (entry.station) span { (phrases::lasting(entry.seconds)) }
                 }
             }
             @if let Some(gate) = &page.gate {

@@ -22,7 +22,7 @@ use crate::history::verify::signatures::evidence;
 use crate::project::workspace::Workspace;
 use crate::rules::{NAMESPACE, Rules};
 use crate::tasks::headers::lookup;
-use crate::tasks::view::phrases::{day_heading, name, span};
+use crate::tasks::view::phrases::{day, lasting, name};
 use crate::tasks::view::task_view::{HistoryView, history, history_value};
 
 /// The greatest width of a line that people read.
@@ -147,7 +147,7 @@ impl HistoryPage<'_> {
         let room = width().min(READABLE).saturating_sub(start + 9).max(16);
         let mut last = String::new();
         for line in &lines {
-            let heading = day_heading(line.at, self.now, &zone);
+            let heading = day(line.at, self.now, &zone);
             if heading != last && !line.is_open {
                 page.head(&heading);
                 last = heading;
@@ -157,7 +157,7 @@ impl HistoryPage<'_> {
             let pad = |cell: &str, width: usize| " ".repeat(width.saturating_sub(cell.width()));
             let mut texts = wrapped(&line.text, room).into_iter();
             let first = texts.next().unwrap_or_default();
-            let seconds = line.seconds.map(span).unwrap_or_default();
+            let seconds = line.seconds.map(lasting).unwrap_or_default();
             let row = format!(
                 "  {clock:5}  {}{}  {}{}  {first}{}{seconds:>7}",
                 line.who,
@@ -311,7 +311,7 @@ impl HistoryPage<'_> {
             let of_gate = |visit: &&Visit| visit.gate == *gate && !visit.leaves_open();
             let ended: u64 = task.history.iter().filter(of_gate).map(Visit::duration).sum();
             let now = self.view.open_seconds.filter(|_| open == Some(gate)).unwrap_or(0);
-            format!("{gate} {}", span(ended + now))
+            format!("{gate} {}", lasting(ended + now))
         };
         let gates: Vec<String> = gates.map(of).collect();
         let is_rejection =

@@ -25,7 +25,7 @@ use crate::tasks::headers::lookup;
 use crate::tasks::headers::summary::{ChildProgress, TaskSummary};
 use crate::tasks::headers::waiting::decisions_at;
 use crate::tasks::state::acceptance::{test_lines, tests_in_worktree};
-use crate::tasks::view::phrases::{self, ShortIds, TurnKind, ago, mark, name, span};
+use crate::tasks::view::phrases::{self, ShortIds, TurnKind, ago, lasting, mark, name};
 use crate::tasks::view::task_view::{TaskView, named_entries, show, summary_of};
 
 /// The greatest width of a text that people read.
@@ -175,7 +175,7 @@ impl ShownTask<'_> {
         };
         let lasting = |since: Timestamp| match now.as_second() - since.as_second() {
             ..60 => "just now".to_owned(),
-            seconds => span(seconds.unsigned_abs()),
+            seconds => lasting(seconds.unsigned_abs()),
         };
         let mut parts = match &task.gate {
             Some(open) => {
@@ -341,7 +341,7 @@ impl ShownTask<'_> {
                     format!("{station}: {}", red("sent back"))
                 }
                 Ending::Completed(Outcome::Complete | Outcome::Decision(_)) => {
-                    format!("{station} {} {}", green("✓"), span(visit.duration()))
+                    format!("{station} {} {}", green("✓"), lasting(visit.duration()))
                 }
                 other => format!("{station}: {other}"),
             }

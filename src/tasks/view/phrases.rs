@@ -29,43 +29,6 @@ pub(crate) fn short_age(since: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// Returns a time in the past for a sentence: `now`, `33 min ago`, `5 h ago`, `yesterday 14:02`, `Tue 14:02` within six days, `Nov 3`,
-/// `Nov 3, 2025`.
-pub(crate) fn ago(at: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
-    let (then, today) = (at.to_zoned(zone.clone()), now.to_zoned(zone.clone()));
-    match (now.as_second() - at.as_second(), days_between(then.date(), today.date())) {
-        (..MINUTE, _) => "now".to_owned(),
-        (seconds @ MINUTE..HOUR, _) => format!("{} min ago", seconds / MINUTE),
-        (seconds, days) if days == 0 || seconds < 6 * HOUR => format!("{} h ago", seconds / HOUR),
-        (_, 1) => then.strftime("yesterday %H:%M").to_string(),
-        (_, 2..7) => then.strftime("%a %H:%M").to_string(),
-        _ if then.year() == today.year() => then.strftime("%b %-d").to_string(),
-        _ => then.strftime("%b %-d, %Y").to_string(),
-    }
-}
-
-/// Returns a length of time in one unit, as in `30 s`, `11 min`, `16 h`, `3 days`.
-pub(crate) fn span(seconds: u64) -> String {
-    match i64::try_from(seconds).unwrap_or(i64::MAX) {
-        seconds @ ..MINUTE => format!("{seconds} s"),
-        seconds @ MINUTE..HOUR => format!("{} min", seconds / MINUTE),
-        seconds if seconds < 2 * DAY => format!("{} h", seconds / HOUR),
-        seconds if seconds < 9 * WEEK => format!("{} days", seconds / DAY),
-        seconds => format!("{} weeks", seconds / WEEK),
-    }
-}
-
-/// Returns the heading of a day in a log: `Today`, `Yesterday`, `Tue, Nov 24`, `Tue, Nov 24, 2025`.
-pub(crate) fn day_heading(at: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
-    let [day, today] = [at, now].map(|time| time.to_zoned(zone.clone()).date());
-    match days_between(day, today) {
-        0 => "Today".to_owned(),
-        1 => "Yesterday".to_owned(),
-        _ if day.year() == today.year() => day.strftime("%a, %b %-d").to_string(),
-        _ => day.strftime("%a, %b %-d, %Y").to_string(),
-    }
-}
-
 /// Returns the name of an outcome as an act: `Approve`, `Send back`, `Done`, `Blocked`. Another decision has its name.
 pub(crate) fn act(outcome: &str, approves: bool, rejects: bool) -> String {
     match outcome {
@@ -134,6 +97,45 @@ pub(crate) fn due(due: Due, now: Timestamp, zone: &TimeZone) -> String {
     }
 }
 
+/// Returns a time in the past for a sentence: `now`, `33 min ago`, `5 h ago`, `yesterday 14:02`, `Tue 14:02` within six days, `Nov 3`,
+/// `Nov 3, 2025`.
+pub(crate) fn ago(at: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
+    let (then, today) = (at.to_zoned(zone.clone()), now.to_zoned(zone.clone()));
+    match (now.as_second() - at.as_second(), days_between(then.date(), today.date())) {
+        (..MINUTE, _) => "now".to_owned(),
+        (seconds @ MINUTE..HOUR, _) => format!("{} min ago", seconds / MINUTE),
+        (seconds, days) if days == 0 || seconds < 6 * HOUR => format!("{} h ago", seconds / HOUR),
+        (_, 1) => then.strftime("yesterday %H:%M").to_string(),
+        (_, 2..7) => then.strftime("%a %H:%M").to_string(),
+        _ if then.year() == today.year() => then.strftime("%b %-d").to_string(),
+        _ => then.strftime("%b %-d, %Y").to_string(),
+    }
+}
+
+/// Returns the heading of a day in a log: `Today`, `Yesterday`, `Tuesday` within six days, `November 3`, `November 3, 2025`.
+pub(crate) fn day(at: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
+    let (then, today) = (at.to_zoned(zone.clone()), now.to_zoned(zone.clone()));
+    match days_between(then.date(), today.date()) {
+        0 => "Today".to_owned(),
+        1 => "Yesterday".to_owned(),
+        2..7 => then.strftime("%A").to_string(),
+        _ if then.year() == today.year() => then.strftime("%B %-d").to_string(),
+        _ => then.strftime("%B %-d, %Y").to_string(),
+    }
+}
+
+/// Returns a length of time in one unit: `30 s`, `11 min`, `16 h`, `3 d`, `2 w`.
+pub(crate) fn lasting(seconds: u64) -> String {
+    let unit = |length: i64| seconds / length.unsigned_abs();
+    match i64::try_from(seconds).unwrap_or(i64::MAX) {
+        ..MINUTE => format!("{seconds} s"),
+        MINUTE..HOUR => format!("{} min", unit(MINUTE)),
+        HOUR..DAY => format!("{} h", unit(HOUR)),
+        some if some < 2 * WEEK => format!("{} d", unit(DAY)),
+        _ => format!("{} w", unit(WEEK)),
+    }
+}
+
 fn days_between(from: Date, to: Date) -> i32 {
     from.until(to).map_or(0, |span| span.get_days())
 }
@@ -150,7 +152,7 @@ pub(crate) fn mark(priority: Priority) -> &'static str {
 
 /// Returns how many tasks are open, and in which states: `26 open: 3 in progress, 16 ready, 6 waiting, 1 blocked`.
 pub(crate) fn counts(states: &BTreeMap<&'static str, usize>) -> String {
-    let order = [Status::InProgress, Status::Ready].map(Status::as_str);
+    let order = [Status::InProgress, Status::Ready].map(|status| status.as_str());
     let order = order.into_iter().chain([WAITING, Status::Blocked.as_str(), NEW]);
     let count = |state: &str| Some((states.get(state)?, state.replace('_', " ")));
     let parts: Vec<(&usize, String)> = order.filter_map(count).collect();
@@ -326,17 +328,17 @@ mod tests {
             ("2026-11-27T11:27:00Z", "33 min ago", "Today"),
             ("2026-11-27T02:00:00Z", "10 h ago", "Today"),
             ("2026-11-26T13:02:00Z", "yesterday 14:02", "Yesterday"),
-            ("2026-11-24T13:02:00Z", "Tue 14:02", "Tue, Nov 24"),
-            ("2026-11-03T13:02:00Z", "Nov 3", "Tue, Nov 3"),
-            ("2025-11-03T13:02:00Z", "Nov 3, 2025", "Mon, Nov 3, 2025"),
+            ("2026-11-24T13:02:00Z", "Tue 14:02", "Tuesday"),
+            ("2026-11-03T13:02:00Z", "Nov 3", "November 3"),
+            ("2025-11-03T13:02:00Z", "Nov 3, 2025", "November 3, 2025"),
         ] {
             assert_eq!(ago(at(then), now, &zone), sentence);
-            assert_eq!(day_heading(at(then), now, &zone), heading);
+            assert_eq!(day(at(then), now, &zone), heading);
         }
         let midnight = at("2026-11-27T23:30:00Z");
         assert_eq!(ago(at("2026-11-27T21:30:00Z"), midnight, &zone), "2 h ago", "though yesterday");
-        let lengths = [30, 700, 60_000, 300_000, 1_300_000].map(span);
-        assert_eq!(lengths, ["30 s", "11 min", "16 h", "3 days", "15 days"]);
+        let lengths = [30, 700, 60_000, 300_000, 1_300_000].map(lasting);
+        assert_eq!(lengths, ["30 s", "11 min", "16 h", "3 d", "2 w"]);
     }
 
     #[test]

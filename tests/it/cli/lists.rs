@@ -263,3 +263,95 @@ fn a_long_list_goes_through_the_pager_of_git_and_nothing_else_does() {
     });
     assert!(!short.ends().1.contains("paged:"));
 }
+
+#[test]
+fn the_list_in_the_browser_filters_as_the_command() {
+    let rules = "workflow: {gates: [{id: implement, role: backend}, {id: review, role: architect, canReject: true}]}\n";
+    let env = TestEnvironment::with_rules(rules, ORG);
+    let id = |args: &[&str]| env.new_task(args);
+    let first =
+        id(&["Add login", "--tag", "web", "--tag", "api", "-p", "high", "--due", "2026-01-02"]);
+    let taken = id(&["Log out everywhere", "--tag", "web", "--milestone", "one"]);
+    let blocked = id(&["Blocked by legal", "-p", "critical", "--milestone", "Two words"]);
+    let review = id(&["Look at the login", "-p", "low"]);
+    let done = id(&["Done long ago", "--tag", "api"]);
+    let ended = id(&["Not needed"]);
+    let _ = id(&["After the login", "--depends", &first]);
+    let _ = id(&["Planned", "--assignee", "agent-8"]);
+    let _ = env.aof(&["claim", &taken, "--agent", "agent-7"]).success();
+    let _ = env.aof(&["block", &blocked, "-m", "legal", "--agent", "agent-7"]).success();
+    let _ = env.complete(&review, "agent-7");
+    let _ = env.complete(&done, "agent-7");
+    let _ = env.complete(&done, "agent-3");
+    let _ = env.aof(&["cancel", &ended, "--reason", "no"]).success();
+    let board = Board::start(&env, &["--agent", "agent-3"]);
+    let filters = [
+        "login",
+        "LOGIN",
+        "log",
+        "out every",
+        "nothing",
+        "add login",
+        "\"Add login\"",
+        "tag:web",
+        "tag:api",
+        "tag:web tag:api",
+        "tag:none",
+        "role:backend",
+        "role:architect",
+        "role:backend role:architect",
+        "agent:agent-7",
+        "agent:agent-8",
+        "assignee:agent-8",
+        "milestone:one",
+        "\"milestone:Two words\"",
+        "gate:implement",
+        "gate:review",
+        "gate:implement gate:review",
+        "status:ready",
+        "status:blocked",
+        "status:in_progress",
+        "status:waiting",
+        "status:complete",
+        "status:cancelled",
+        "status:ready status:complete",
+        "priority:high",
+        "priority:low",
+        "priority:medium",
+        "priority:critical priority:high",
+        "is:overdue",
+        "is:ready",
+        "is:blocked",
+        "is:waiting",
+        "is:mine",
+        "is:held",
+        "is:escalated",
+        "workflow:default",
+        "login tag:web",
+        "login is:ready",
+        "tag:api status:complete",
+    ];
+    assert!(filters.len() >= 40);
+    for filter in filters {
+        let words: Vec<&str> = match filter.trim_matches('"') {
+            quoted if quoted != filter => vec![quoted],
+            plain => plain.split(' ').collect(),
+        };
+        let listed = env.aof(&[&["list", "--json", "--me", "agent-3"][..], &words].concat());
+        let listed: Value = serde_json::from_str(&listed.success().stdout).unwrap();
+        let titles =
+            listed["tasks"].as_array().unwrap().iter().map(|task| task["title"].as_str().unwrap());
+        let mut wanted: Vec<String> = titles.map(str::to_owned).collect();
+        let query: String = filter.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let page = board.get(&format!("/project/list?group=none&q={query}")).body;
+        let rows = page.split("<tr data-task").skip(1);
+        let title = |row: &str| {
+            let link = row.split_once("dir=\"auto\"").unwrap().1.split_once('>').unwrap().1;
+            link.split('<').next().unwrap().to_owned()
+        };
+        let mut shown: Vec<String> = rows.map(title).collect();
+        wanted.sort();
+        shown.sort();
+        assert_eq!(shown, wanted, "{filter}");
+    }
+}

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{BoardQuery, chips, filter_menus, no_hit, parsed};
+use super::{BoardQuery, chips, filter_menus, no_hit, parsed, wants_done};
 use crate::board::model::columns::{BoardView, Card, Place};
 use crate::board::pages::layout::{NavPage, PageContent, PageFrame, prose, query_string};
 use crate::board::pages::parts::{bars, due_class, icon, state, tag, turn_class};
@@ -32,8 +32,8 @@ pub(crate) fn list(frame: &PageFrame, board: &BoardView, query: &BoardQuery) -> 
     let page = frame.links.page(NavPage::List);
     let group = query.group.as_deref().filter(|name| GROUPS.iter().any(|(known, _)| known == name));
     let group = group.unwrap_or("gate");
-    // Without a filter, finished tasks stay out of the way; an exported page has no filter.
-    let shows_done = !filter.is_empty() || frame.you.is_none();
+    // An exported page has no filter, so it has all tasks.
+    let shows_done = wants_done(&filter) || frame.you.is_none();
     let columns = board.lanes.iter().flat_map(|lane| &lane.columns);
     let open = columns.filter(|column| shows_done || column.place != Place::Finished);
     let cards: Vec<&Card> =

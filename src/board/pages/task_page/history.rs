@@ -25,7 +25,7 @@ pub(super) fn history(frame: &PageFrame, page: &TaskDetails) -> Markup {
     entries.sort_by_key(|(at, _)| *at);
     entries.reverse();
     entries.push((sheet.created, created));
-    let day = |at: &Timestamp| phrases::day_heading(*at, frame.at, &frame.zone);
+    let day = |at: &Timestamp| phrases::day(*at, frame.at, &frame.zone);
     html! {
         @for day_entries in entries.chunk_by(|(a, _), (b, _)| day(a) == day(b)) {
             h3 { (day(&day_entries[0].0)) }
@@ -51,7 +51,7 @@ fn visit(frame: &PageFrame, entry: &TimelineEntry) -> Markup {
                     (false, Some(to)) => { (entry.station) " → " (to) },
                     (_, None) => { (entry.outcome.replace('_', " ")) " at " (entry.station) },
                 }
-                " " span.muted { (phrases::span(entry.seconds)) }
+                " " span.muted { (phrases::lasting(entry.seconds)) }
             }
             @if !entry.summary.is_empty() && entry.blockers.first() != Some(&entry.summary) { p.summary { (entry.summary) } }
             @if !entry.blockers.is_empty() { ul { @for text in &entry.blockers { li { (text) } } } }
