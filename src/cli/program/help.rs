@@ -71,7 +71,9 @@ pub(super) fn first_page() -> Option<String> {
     }
     page.push_str("\nID is any unique beginning: `9x` for AOF-9xw4c.\n");
     page.push_str(&format!("\n{}\n", styled(BOLD, "Options")));
-    OPTIONS.iter().for_each(|line| push_line(&mut page, line));
+    for line in OPTIONS {
+        push_line(&mut page, line);
+    }
     page.push_str("\nAll commands: aof help all     Begin: aof init && aof new \"Title\"\n");
     Some(page)
 }

@@ -240,7 +240,9 @@ fn show_task(output: Output, asked: &PersonQuestion<'_>, lines: usize) {
     let points = open_points(task);
     if !points.is_empty() {
         output.say(bold("\nOpen points"));
-        points.iter().for_each(|point| output.say(format!("  [ ] {}", one_line(point))));
+        for point in &points {
+            output.say(format!("  [ ] {}", one_line(point)));
+        }
     }
     if let Some(last) = task.history.last() {
         let who = last.agent.as_ref().map(|agent| format!(" by {agent}")).unwrap_or_default();

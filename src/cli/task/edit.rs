@@ -437,7 +437,7 @@ fn entries(text: &str) -> Result<Vec<Value>, String> {
         match (open, found.last_mut()) {
             (Some(title), _) => found.push((title.trim().to_owned(), Vec::new())),
             (None, Some((_, body))) if item.is_none() && line.starts_with([' ', '\t']) => {
-                body.push(line)
+                body.push(line);
             }
             _ => {}
         }

@@ -152,7 +152,7 @@ pub(crate) fn mark(priority: Priority) -> &'static str {
 
 /// Returns how many tasks are open, and in which states: `26 open: 3 in progress, 16 ready, 6 waiting, 1 blocked`.
 pub(crate) fn counts(states: &BTreeMap<&'static str, usize>) -> String {
-    let order = [Status::InProgress, Status::Ready].map(|status| status.as_str());
+    let order = [Status::InProgress, Status::Ready].map(Status::as_str);
     let order = order.into_iter().chain([WAITING, Status::Blocked.as_str(), NEW]);
     let count = |state: &str| Some((states.get(state)?, state.replace('_', " ")));
     let parts: Vec<(&usize, String)> = order.filter_map(count).collect();

@@ -214,7 +214,7 @@ fn other_acts_are_refused_with_these_codes() {
         "task sign done.json --print",
         "task sign done.json",
     ] {
-        table.env.write("answer.json", "{\"title\": 3}");
+        table.env.write("answer.json", "{\"titel\": 3}");
         table.env.write(
             "done.json",
             format!(
