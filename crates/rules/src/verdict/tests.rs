@@ -363,7 +363,7 @@ fn items_are_the_requests() {
 #[test]
 fn junk_is_read_in_no_time() {
     // Each of these would take hours if a step looked at the rest of the text again and again.
-    for unit in [
+    let units = [
         "`",
         "``` ",
         "<gate>",
@@ -383,13 +383,20 @@ fn junk_is_read_in_no_time() {
         "~~~\n",
         "``\n",
         "` `` ``` ",
-    ] {
+    ];
+    let read_all = |unit: &str| {
         let text = unit.repeat(130_000 / unit.len());
         for mark in [tag(), Mark::Key("KEY".into()), Mark::Expects("KEY: x".into()), Mark::Status] {
             read(&mark, OUTCOMES, KEYS, &text);
             read(&mark, OUTCOMES, KEYS, &format!("---\n{text}"));
         }
-    }
+    };
+    // One after the other they would take as long as all other tests together.
+    std::thread::scope(|scope| {
+        for unit in units {
+            scope.spawn(move || read_all(unit));
+        }
+    });
 }
 
 #[test]
