@@ -225,7 +225,7 @@ enum MetricsFormat {
 pub(crate) fn run_metrics(session: &Session, args: &MetricsArgs) -> CliResult {
     let workspace = session.workspace("metrics")?;
     let numbers = current_numbers(&workspace)?;
-    if !matches!(numbers.untold, Some(ProjectError::InvalidRules(_))) {
+    if !matches!(numbers.events_error, Some(ProjectError::InvalidRules(_))) {
         session.rules(&workspace)?;
     }
     let ages = numbers.ages(workspace.now());
@@ -244,12 +244,12 @@ pub(crate) fn run_metrics(session: &Session, args: &MetricsArgs) -> CliResult {
             replace(&path, &text).map_err(|cause| CliError::output(&path, &cause))?;
         }
     }
-    if let Some(error @ ProjectError::InvalidRules(_)) = numbers.untold {
+    if let Some(error @ ProjectError::InvalidRules(_)) = numbers.events_error {
         session
             .warn(&inert(&format!("only that is counted: {error}; see `aof workflow validate`")));
         return Ok(ExitCode::from(changes::INVALID));
     }
-    if let Some(error) = &numbers.untold {
+    if let Some(error) = &numbers.events_error {
         let error = inert(&error.to_string());
         session.warn(&format!("metrics of the event stream are left out: {error}"));
     }

@@ -208,7 +208,7 @@ fn ensure_room(limit: Option<u32>, agent: &AgentId, held: &[Ticket]) -> Result<(
         code: "too_many_tasks",
         problem: format!("`{agent}` may have {tasks} at once{has}"),
         fix: match held {
-            [] => "whoever keeps org.yaml can raise its `maxTasks`".into(),
+            [] => "the person who maintains org.yaml can raise its `maxTasks`".into(),
             [first, ..] => advice![
                 "complete one of them, or give it back with ",
                 Remedy::Release.on(first),

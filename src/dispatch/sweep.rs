@@ -1,4 +1,4 @@
-//! Scheduled work, once: tasks follow the rules in force, expired time limits end visits and claims, waiting work is handed out.
+//! One pass over scheduled work: tasks follow the rules in force, expired time limits end visits and claims, waiting work is handed out.
 //!
 //! A sweep that finds nothing to do records the time until which that holds, so that the next one at the same commit reads one
 //! file.

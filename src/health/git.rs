@@ -24,7 +24,7 @@ use crate::tasks::recovery::dropped_steps::{dropped_steps, lost_steps_issue};
 /// The oldest version of git that has every feature used here.
 const OLDEST: (u32, u32) = (2, 34);
 
-/// Longer than a running git holds a lock, except for a commit whose message is being written.
+/// The age from which a lock is probably left over: a running git holds one for less, except while a commit message is written.
 const OLD_LOCK: Duration = Duration::from_mins(5);
 
 /// Longer than a working command holds the writer lock, in seconds.
@@ -458,7 +458,7 @@ mod tests {
     use super::version_of;
 
     #[test]
-    fn old_versions_are_told() {
+    fn old_versions_are_reported() {
         let code = |version: Option<&str>| version_of(version).map(|issue| issue.code);
         assert_eq!(code(None), Some("no_git"));
         assert_eq!(code(Some("git version 2.30.2")), Some("git_old"));

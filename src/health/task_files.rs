@@ -71,7 +71,7 @@ fn doubled_task(context: &CheckContext<'_>, id: &TaskId, files: Vec<ProjectPath>
                  say is lost on everybody{lists}"
             )
         }
-        None => "nobody can tell which of them counts, so no command touches the task".to_owned(),
+        None => "it is unclear which of them counts, so no command touches the task".to_owned(),
     };
     let problem = format!("{id} has {} files: {}", files.len(), listed(&files));
     if let Some(spare) = spare(workspace, head, &files) {

@@ -84,7 +84,7 @@ pub(crate) fn check_uncommitted(context: &CheckContext<'_>) -> CheckResult {
             changed.push(id);
         }
     }
-    // A finished task in the archive is in no list of active tasks, though HEAD has it active.
+    // The list of active tasks lacks a task that was archived in the worktree, although HEAD has it as active.
     let (moved, _) = moved_and_gone(workspace, committed, listing);
     let is_writing = journal::is_pending(&workspace.paths);
     changed.extend(moved.iter().filter(|_| !is_writing).map(|(id, _)| id));

@@ -34,7 +34,7 @@ pub(crate) struct UnmergedTask {
 
 /// The state of a file that git left unmerged.
 pub(crate) enum UnmergedState {
-    /// The file has not changed since; with the result of merging it by meaning.
+    /// The file is as git left it; this is the result of merging it by meaning.
     Mergeable(Box<FileMerge>),
     /// The file is as in `Mergeable`, but ours alone, without markers: adding it would revert the other side.
     OneSided(Box<FileMerge>),
@@ -54,7 +54,7 @@ impl UnmergedTask {
         let named = quoted(&self.path);
         let (problem, fix) = match &self.state {
             UnmergedState::Mergeable(merge) if merge.conflicts.is_empty() => (
-                "it is unmerged, and nobody has to decide anything",
+                "it is unmerged, and merges without a decision",
                 "`aof merge-driver --settle` merges it by meaning and stages it".to_owned(),
             ),
             UnmergedState::Mergeable(_) => (

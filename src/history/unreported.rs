@@ -7,7 +7,7 @@ use crate::domain::Timestamp;
 use crate::git::{ChangedFile, CommitId, Head, LogEntry, Repository};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::storage::ToldCursor;
+use crate::storage::ReportedCursor;
 
 /// The number of commits that are reported at once if that must be quick.
 pub(crate) const MOST_COMMITS: usize = 200;
@@ -44,7 +44,7 @@ impl UnreportedCommits {
     /// Returns the last reported commit of the branch: the recorded one, or, for a new branch, its fork from a known one.
     pub(crate) fn last_reported(
         workspace: &Workspace,
-        known: &ToldCursor,
+        known: &ReportedCursor,
         head: &Head,
         newest: CommitId,
     ) -> Result<Option<CommitId>, ProjectError> {
@@ -68,7 +68,7 @@ impl UnreportedCommits {
     /// Returns the commits since the last reported one, or the first `most` of them; `None` if there is no connected history.
     pub(crate) fn since(
         workspace: &Workspace,
-        known: &ToldCursor,
+        known: &ReportedCursor,
         (last, newest): (CommitId, CommitId),
         most: usize,
     ) -> Result<Option<Self>, ProjectError> {
@@ -91,7 +91,7 @@ impl UnreportedCommits {
         if let Some(place) = commits.iter().rposition(is_reported) {
             commits.drain(..=place);
         }
-        // A part can be reported only if the branch simply grew; otherwise all is reported at once.
+        // Commits can be reported in parts only if the branch just grew; otherwise all are reported at once.
         let oldest = commits.first().map(|oldest| repository.log_entry(*oldest)).transpose()?;
         let grew = oldest.is_some_and(|oldest| {
             oldest
@@ -121,7 +121,7 @@ impl UnreportedCommits {
     }
 
     /// Records in the cursor that these commits were reported.
-    pub(crate) fn note_in(&self, cursor: &mut ToldCursor, branch: &str) {
+    pub(crate) fn note_in(&self, cursor: &mut ReportedCursor, branch: &str) {
         cursor.lose(&self.gone.iter().map(ToString::to_string).collect::<Vec<_>>());
         cursor.set(branch, &self.reached.to_string());
     }
@@ -201,6 +201,6 @@ impl UnreportedCommits {
     }
 }
 
-fn known_commits(known: &ToldCursor) -> impl Iterator<Item = CommitId> {
+fn known_commits(known: &ReportedCursor) -> impl Iterator<Item = CommitId> {
     known.commits().filter_map(|text| text.parse().ok())
 }

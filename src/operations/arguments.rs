@@ -36,7 +36,7 @@ impl From<Map> for Arguments {
 }
 
 impl FromIterator<(&'static str, Value)> for Arguments {
-    /// Takes values that their door has checked; `null` and an empty list or object count as absent.
+    /// Takes values that the door has checked; `null` and an empty list or object count as absent.
     fn from_iter<I: IntoIterator<Item = (&'static str, Value)>>(values: I) -> Self {
         let is_given = |value: &Value| match value {
             Value::Null => false,

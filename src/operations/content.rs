@@ -33,7 +33,7 @@ pub(crate) fn new_task(given: &Arguments, today: Date) -> Result<NewTask, Argume
         body: given.text("body").unwrap_or_default(),
         input: given.object("context"),
         workflow: given.parsed("workflow")?,
-        is_told: false,
+        is_requested: false,
     })
 }
 

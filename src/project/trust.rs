@@ -156,7 +156,7 @@ impl RulePrograms {
     ) -> Self {
         let repository = workspace.repository.common_dir().to_owned();
         let repository = fs::canonicalize(&repository).unwrap_or(repository);
-        // A repository may have several projects.
+        // The project is part of the key: a repository may have several.
         let of = format!("{}\0{}", repository.display(), workspace.repository.prefix());
         let name = Digest::of(of.as_bytes());
         let record = state_folder().join("aof/trust").join(format!("{name}.json"));

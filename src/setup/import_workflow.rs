@@ -333,8 +333,8 @@ fn large_values(file: &PlainFile) -> Option<Diagnostic> {
         for entry in shapes.flat_map(Node::entries) {
             let key = entry.key.text.to_ascii_lowercase();
             let name = format!("{}.{}", id.as_str().unwrap_or_default(), entry.key.text);
-            let is_told = found.iter().any(|(known, _)| *known == name);
-            if !is_told && LONG.iter().any(|word| key.contains(word)) {
+            let is_known = found.iter().any(|(known, _)| *known == name);
+            if !is_known && LONG.iter().any(|word| key.contains(word)) {
                 found.push((name, entry.key.span.clone()));
             }
         }

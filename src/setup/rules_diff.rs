@@ -69,7 +69,7 @@ pub(crate) enum TaskFate {
         /// Each change.
         details: Vec<String>,
     },
-    /// The workflow is gone: no one can move the task.
+    /// The workflow no longer exists, so nothing can move the task.
     Stranded,
 }
 

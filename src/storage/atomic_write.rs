@@ -11,7 +11,7 @@ use super::task_files::FILE_LIMIT;
 use super::task_files::folders;
 use crate::storage::fs::folder::list;
 use crate::storage::fs::temporary_file::{TemporaryFile, is_dead};
-use crate::storage::layout::{DROPPED, INBOX, LOCAL, OUTBOX, REFUSED, SCHEMAS, UNTOLD};
+use crate::storage::layout::{DROPPED, INBOX, LOCAL, OUTBOX, REFUSED, SCHEMAS, UNREPORTED};
 use crate::storage::{Durability, Folder, Outbox, Paths, ProjectPath, StoreError, WriterLock};
 use crate::system::disk::{TEMPORARY, Unsynced};
 
@@ -199,7 +199,7 @@ fn remove(folder: &Folder, names: &[OsString]) -> Result<(), StoreError> {
 /// Returns the folders of `.aof/` in which files are created.
 fn local_folders(paths: &Paths) -> Result<Vec<String>, StoreError> {
     let mut folders: Vec<String> =
-        [LOCAL, INBOX, REFUSED, SCHEMAS, OUTBOX, UNTOLD, DROPPED].map(str::to_owned).into();
+        [LOCAL, INBOX, REFUSED, SCHEMAS, OUTBOX, UNREPORTED, DROPPED].map(str::to_owned).into();
     let channels = Outbox::at(paths).channels()?;
     folders.extend(channels.into_iter().map(|key| format!("{OUTBOX}/{}", key.as_str())));
     Ok(folders)

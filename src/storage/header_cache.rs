@@ -119,7 +119,7 @@ impl<H: Serialize + DeserializeOwned> HeaderCache<H> {
             self.changed = true;
             return None;
         }
-        // The entry of an earlier state of the file stays: its times never match again, and rewriting all entries takes time.
+        // The entry of an earlier state of the file is kept: its times never match again, and removing it would rewrite all entries.
         if self.get(path, &stat).is_some() {
             self.entries.remove(path.as_str());
             self.changed = true;
@@ -525,7 +525,7 @@ mod tests {
             !paths.local().join(NAME).exists(),
             "nothing is written for a file that is not kept"
         );
-        // Between the two reads the clock was set back: a file that was old enough no longer is.
+        // If the clock is set back between the two reads, a file that was old enough no longer is.
         cache.put(&task, stat(10), header("new"), LOOKED - Duration::from_secs(9));
         assert_eq!(
             cache.get(&task, &stat(10)),

@@ -100,7 +100,7 @@ pub(crate) enum Witnessed {
     Renamed,
     /// The file was closed after writing, and unchanged for a moment since.
     Closed,
-    /// Nothing that shows whether it is complete.
+    /// No event that shows whether the file is complete.
     Nothing,
 }
 

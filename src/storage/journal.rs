@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_record_is_told_from_none() {
+    fn a_damaged_record_differs_from_none() {
         let home = TempDir::new().unwrap();
         let (paths, lock) = locked(&home);
         write(&lock, &intent()).unwrap().sync(&lock).unwrap();

@@ -31,7 +31,7 @@ pub const REFUSED: &str = ".aof/refused";
 /// Messages to deliver.
 pub const OUTBOX: &str = ".aof/outbox";
 /// Messages that were given up, not reported yet.
-pub const UNTOLD: &str = ".aof/outbox/untold";
+pub const UNREPORTED: &str = ".aof/outbox/untold";
 /// Messages that were given up.
 pub const DROPPED: &str = ".aof/outbox/dropped";
 /// State of the writers of the event stream.

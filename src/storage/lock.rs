@@ -340,7 +340,7 @@ mod lock_file_tests {
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn shares_are_told_from_local_disks() {
+    fn shares_are_distinguished_from_local_disks() {
         assert_eq!(kind_of_magic(0x6969), Some("NFS"));
         assert_eq!(kind_of_magic(0xFF53_4D42), Some("an SMB share"));
         // ext, tmpfs, btrfs, xfs, overlay.

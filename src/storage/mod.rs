@@ -28,4 +28,4 @@ pub(crate) use inbox::Inbox;
 pub use layout::Paths;
 pub use lock::WriterLock;
 pub(crate) use lock::network_file_system;
-pub use outbox::{Outbox, ToldCursor};
+pub use outbox::{Outbox, ReportedCursor};

@@ -21,7 +21,7 @@ use serde_json::Value;
 
 use super::fs::folder::list;
 use super::fs::temporary_file::TemporaryFile;
-use super::layout::{DROPPED, OUTBOX, UNTOLD};
+use super::layout::{DROPPED, OUTBOX, UNREPORTED};
 use super::lock::FileLock;
 use super::{Durability, Folder, Paths, StoreError};
 use crate::domain::ChannelKey;
@@ -101,7 +101,7 @@ impl Outbox {
     }
 
     /// Returns the cursor; `None` if it is missing or unreadable.
-    pub(crate) fn cursor(&self) -> Result<Option<ToldCursor>, StoreError> {
+    pub(crate) fn cursor(&self) -> Result<Option<ReportedCursor>, StoreError> {
         self.read_json(OUTBOX, "cursor")
     }
 
@@ -109,7 +109,7 @@ impl Outbox {
     pub(crate) fn set_cursor(
         &self,
         _right: &FileLock,
-        cursor: &ToldCursor,
+        cursor: &ReportedCursor,
     ) -> Result<(), StoreError> {
         self.make(OUTBOX)?.replace_json("cursor", cursor, Durability::Durable)
     }
@@ -193,30 +193,30 @@ impl Outbox {
     ) -> Result<(), StoreError> {
         let given_up =
             OutboxMessage { error: Some(reason.to_owned()), next: None, ..message.clone() };
-        self.make(UNTOLD)?.replace_json(&message.name(), &given_up, Durability::Durable)?;
+        self.make(UNREPORTED)?.replace_json(&message.name(), &given_up, Durability::Durable)?;
         self.remove(&folder_of(channel), &message.name())?;
         crash_points::point("outbox.given-up");
         Ok(())
     }
 
     /// Returns the given-up messages that are not reported yet, oldest first.
-    pub(crate) fn untold(&self) -> Result<Vec<OutboxMessage>, StoreError> {
-        self.read_all(UNTOLD)
+    pub(crate) fn unreported(&self) -> Result<Vec<OutboxMessage>, StoreError> {
+        self.read_all(UNREPORTED)
     }
 
     /// Records that the loss of these messages was reported.
-    pub(crate) fn note_told(
+    pub(crate) fn note_reported(
         &self,
         _right: &FileLock,
         messages: &[OutboxMessage],
     ) -> Result<(), StoreError> {
-        let Some(untold) = self.open(UNTOLD)? else { return Ok(()) };
+        let Some(unreported) = self.open(UNREPORTED)? else { return Ok(()) };
         let dropped = self.make(DROPPED)?;
         for message in messages {
             let name = message.name();
-            match untold.move_new(OsStr::new(&name), &dropped, OsStr::new(&name)) {
+            match unreported.move_new(OsStr::new(&name), &dropped, OsStr::new(&name)) {
                 Ok(()) | Err(StoreError::Gone { .. }) => {}
-                Err(StoreError::Exists { .. }) => untold.remove(&name)?,
+                Err(StoreError::Exists { .. }) => unreported.remove(&name)?,
                 Err(fault) => return Err(fault),
             }
         }
@@ -227,13 +227,13 @@ impl Outbox {
 
     /// Returns the given-up messages: the reported ones, then the others, each oldest first.
     pub(crate) fn dropped(&self) -> Result<Vec<OutboxMessage>, StoreError> {
-        Ok([self.read_all(DROPPED)?, self.read_all(UNTOLD)?].concat())
+        Ok([self.read_all(DROPPED)?, self.read_all(UNREPORTED)?].concat())
     }
 
     /// Deletes the given-up messages, and returns their number.
     pub(crate) fn forget_dropped(&self) -> Result<usize, StoreError> {
         let mut count = 0;
-        for place in [DROPPED, UNTOLD] {
+        for place in [DROPPED, UNREPORTED] {
             for name in self.names_in(place)? {
                 self.remove(place, &name)?;
                 count += 1;
@@ -329,16 +329,17 @@ const MOST_GONE: usize = 200;
 
 /// The last reported commit of each branch; the most recently moved branch is last.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct ToldCursor {
+pub struct ReportedCursor {
     branches: Vec<(String, String)>,
     /// Reported commits that were dropped from their branch; the most recently dropped are last, each after its parent.
     #[serde(default)]
     gone: Vec<String>,
     /// The number of commits reported so far; part of the sort key of later messages.
-    pub told: usize,
+    #[serde(rename = "told")]
+    pub reported: usize,
 }
 
-impl ToldCursor {
+impl ReportedCursor {
     /// Returns the last reported commit of a branch.
     pub(crate) fn commit(&self, branch: &str) -> Option<&str> {
         self.branches.iter().find(|(known, _)| known == branch).map(|(_, commit)| commit.as_str())
@@ -423,11 +424,11 @@ mod tests {
         outbox.give_up(&key(), &waiting(100, "c"), "too old").unwrap();
         assert_eq!(ids(), ["b"]);
         assert_eq!(outbox.dropped().unwrap()[0].error.as_deref(), Some("too old"));
-        let untold = outbox.untold().unwrap();
-        outbox.note_told(&outbox.writing().unwrap().unwrap(), &untold).unwrap();
+        let unreported = outbox.unreported().unwrap();
+        outbox.note_reported(&outbox.writing().unwrap().unwrap(), &unreported).unwrap();
         assert_eq!(
-            (untold.len(), outbox.untold().unwrap(), outbox.dropped().unwrap()),
-            (1, vec![], untold)
+            (unreported.len(), outbox.unreported().unwrap(), outbox.dropped().unwrap()),
+            (1, vec![], unreported)
         );
         assert_eq!((outbox.forget_dropped().unwrap(), outbox.dropped().unwrap()), (1, vec![]));
     }
@@ -441,7 +442,7 @@ mod tests {
         assert!(
             outbox.writing().unwrap().is_none() && outbox.delivering(&key()).unwrap().is_none()
         );
-        let mut cursor = ToldCursor::default();
+        let mut cursor = ReportedCursor::default();
         cursor.set("refs/heads/main", "abc");
         outbox.set_cursor(&right.unwrap(), &cursor).unwrap();
         assert_eq!(outbox.cursor().unwrap(), Some(cursor));
@@ -469,7 +470,7 @@ mod cursor_tests {
 
     #[test]
     fn of_many_branches_those_that_moved_last_are_known() {
-        let mut cursor = ToldCursor::default();
+        let mut cursor = ReportedCursor::default();
         for branch in 0..MOST_BRANCHES {
             cursor.set(&branch.to_string(), "old");
         }
@@ -484,7 +485,7 @@ mod cursor_tests {
 
     #[test]
     fn of_many_commits_that_are_gone_those_that_went_last_are_known() {
-        let mut cursor = ToldCursor::default();
+        let mut cursor = ReportedCursor::default();
         let commits: Vec<String> = (0..=MOST_GONE).map(|number| number.to_string()).collect();
         cursor.lose(&commits);
         assert_eq!(cursor.gone().next(), Some("1"));

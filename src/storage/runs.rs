@@ -393,7 +393,8 @@ pub(crate) struct RunEnd {
     /// The failure, as a sentence.
     pub reason: Option<String>,
     pub transcript: Option<TranscriptMark>,
-    pub told: AgentReport,
+    #[serde(rename = "told")]
+    pub agent_report: AgentReport,
     pub verdict: Option<Ruling>,
     /// The time when its usage limit ends, as the program reported it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -403,8 +404,8 @@ pub(crate) struct RunEnd {
 impl RunEnd {
     /// Returns the end of an attempt without further details.
     pub(crate) fn new(at: Timestamp, how: RunEnding, reason: Option<String>) -> Self {
-        let (told, until) = (AgentReport::default(), None);
-        Self { at, how, status: None, reason, transcript: None, told, verdict: None, until }
+        let (agent_report, until) = (AgentReport::default(), None);
+        Self { at, how, status: None, reason, transcript: None, agent_report, verdict: None, until }
     }
 }
 

@@ -182,7 +182,7 @@ fn own_last_step(task: &Task, agent: Option<&AgentId>) -> Result<String, Project
         (Some(by), Some(agent)) if by == agent => {}
         (Some(by), _) => return refuse(format!("the last step of {id}, {step}, is one of `{by}`")),
         (None, _) => {
-            return refuse(format!("the last step of {id}, {step}, is one of nobody in org.yaml"));
+            return refuse(format!("the last step of {id}, {step}, is by no agent of org.yaml"));
         }
     }
     if !matches!(last.outcome, Ending::Completed(_) | Ending::Cancelled) {

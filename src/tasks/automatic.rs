@@ -325,7 +325,7 @@ pub(crate) fn end_expired_limits(
     let in_force = workspace.rules()?;
     let listing = read_all(workspace, &in_force, ListScope::Active);
     let mut due = Vec::new();
-    // Most projects have no time limits.
+    // This saves the reading of tasks: most projects have no time limits.
     if in_force.rules.project.workflows.iter().any(is_limited) {
         due.extend(listing.tasks.iter().flat_map(|(task, _)| limits_of(&in_force.rules, task)));
     }

@@ -276,7 +276,7 @@ fn bind_to_open_visit(completion: &mut Completion, state: &TaskState) -> Result<
         }
         completion.ticket.visit = open;
     }
-    // Later completions of other branches must not change the branch that this one is for.
+    // The branch is fixed here, so that later completions of other branches do not change it.
     if completion.ticket.branch.is_none() && completion.ticket.visit == open {
         completion.ticket.branch = branch_of(rules, task, &completion.agent);
     }

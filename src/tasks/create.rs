@@ -44,7 +44,7 @@ pub struct NewTask {
     /// Its workflow; absent means the project's default.
     pub workflow: Option<WorkflowName>,
     /// True if an agent may create the task without holding one: a person asked for it.
-    pub is_told: bool,
+    pub is_requested: bool,
 }
 
 impl NewTask {
@@ -106,7 +106,7 @@ fn create_batch(
             let mut task = task(rules, new, id, created)?;
             ensure_visible(rules, &task, &by)?;
             if let Some(creator_tasks) = &mut creator_tasks {
-                creator_tasks.adopt(&mut task, new.is_told)?;
+                creator_tasks.adopt(&mut task, new.is_requested)?;
             }
             if task.parent.is_some() && !task.depends_on.is_empty() {
                 refuse_circle(workspace, &in_force, &task)?;

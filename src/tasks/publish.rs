@@ -70,7 +70,7 @@ pub(crate) fn publish(
     };
     crash_points::point("ops.committed");
     if let Some(fault) = published.not_synced {
-        // The record stays: after a power cut, the next command needs it.
+        // The record is kept: after a power cut, the next command needs it.
         return Err(ProjectError::from(StoreError::from(fault)).into());
     }
     let removed = write::remove_moved(lock, writes);

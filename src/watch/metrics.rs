@@ -125,10 +125,10 @@ impl CountedMetrics {
         let counted = project.open().and_then(|workspace| current_numbers(&workspace));
         match counted {
             Ok(counted) => {
-                let untold = counted.untold.as_ref().map(ToString::to_string);
+                let error = counted.events_error.as_ref().map(ToString::to_string);
                 self.lock().numbers = Some(counted);
                 self.changed.notify_all();
-                untold
+                error
             }
             Err(error) => Some(error.to_string()),
         }

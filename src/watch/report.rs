@@ -239,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn trouble_is_told_once_while_it_lasts() {
+    fn trouble_is_reported_once_while_it_lasts() {
         let mut reported = ReportedErrors::default();
         assert!(reported.is_new("full".to_owned()) && !reported.is_new("full".to_owned()));
         reported.end_check();

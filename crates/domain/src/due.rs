@@ -13,7 +13,7 @@ use super::Timestamp;
 /// The time a task is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
-    /// At the end of that day, in the project's time zone.
+    /// The end of that day, in the project's time zone.
     Day(Date),
     At(Timestamp),
 }

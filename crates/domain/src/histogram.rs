@@ -59,7 +59,7 @@ impl Histogram {
         self.sum
     }
 
-    /// Returns each upper bound with the number of values up to it; the last class has no bound.
+    /// Returns each upper bound with the number of values up to it; the last bound is open.
     pub fn classes(&self) -> impl Iterator<Item = (Option<f64>, u64)> {
         let bounds = self.bounds.iter().copied().map(Some).chain([None]);
         bounds.zip(self.counts.iter().scan(0, |sum, count| {

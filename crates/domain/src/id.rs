@@ -478,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn people_are_told_by_their_prefix() {
+    fn people_are_known_by_their_prefix() {
         assert!("human-ada".parse::<AgentId>().unwrap().is_human());
         assert!(!"agent-human-ada".parse::<AgentId>().unwrap().is_human());
     }

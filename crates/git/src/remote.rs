@@ -214,7 +214,7 @@ impl Repository {
         prompts: Prompts,
         deadline: Instant,
     ) -> Result<Result<Option<CommitId>, RemoteError>, GitError> {
-        // Retry once more after the deadline, however long git itself took.
+        // Retries once more after the deadline: git itself may have taken all of the time.
         let mut is_last = false;
         loop {
             let message = match self.fetch_once(upstream, prompts)? {

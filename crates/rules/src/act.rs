@@ -257,7 +257,7 @@ impl Warning {
             ),
             Self::CompanionsStay { ignored, filtered, too_large, misnamed } => {
                 let reasons = [
-                    (ignored, "which git is told to ignore"),
+                    (ignored, "which git ignores"),
                     (
                         filtered,
                         "which git changes on the way into a commit: `filter`, `ident` or `working-tree-encoding`",

@@ -330,7 +330,7 @@ pub fn audience<'a>(rules: &'a Rules, after: Option<&Task>, events: &[Event]) ->
         for entry in rules.project.notify.iter().filter(|entry| subscribes(entry, kind)) {
             add_notice(&mut notices, index, &entry.channel, None, NoticeReader::Anybody);
         }
-        for (who, reader, is_told) in concerns(rules, after, events, event) {
+        for (who, reader, is_reader) in concerns(rules, after, events, event) {
             let (name, subscriptions) = match who {
                 Who::Agent(id) => (id.as_str(), rules.org.agent(id).map(|agent| &agent.notify)),
                 Who::Role(id) => (id.as_str(), rules.org.role(id).map(|role| &role.notify)),
@@ -341,7 +341,7 @@ pub fn audience<'a>(rules: &'a Rules, after: Option<&Task>, events: &[Event]) ->
                 }
             };
             let wanted = |entry: &&Subscription| {
-                subscribes(entry, kind) || (is_told && entry.on == On::Concerning)
+                subscribes(entry, kind) || (is_reader && entry.on == On::Concerning)
             };
             for entry in subscriptions.into_iter().flatten().filter(wanted) {
                 add_notice(&mut notices, index, &entry.channel, Some(name), reader);
@@ -426,10 +426,10 @@ fn says_why(event: &Event) -> bool {
     )
 }
 
-fn of_role<'e>(rules: &'e Rules, role: &'e RoleId, is_told: bool, all: &mut Vec<Concern<'e>>) {
+fn of_role<'e>(rules: &'e Rules, role: &'e RoleId, is_reader: bool, all: &mut Vec<Concern<'e>>) {
     all.push((Who::Role(role), NoticeReader::Successor, true));
     let members = rules.org.role(role).into_iter().flat_map(|known| &known.agents);
-    all.extend(members.map(|id| (Who::Agent(id), NoticeReader::Successor, is_told)));
+    all.extend(members.map(|id| (Who::Agent(id), NoticeReader::Successor, is_reader)));
 }
 
 /// Adds the recipients of work that arrived at a gate: its role, and each agent of it that subscribed.

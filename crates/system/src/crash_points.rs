@@ -9,7 +9,7 @@ pub const POINTS: &[&str] = &[
     "ops.prepared",
     "git.temps-made",
     "ops.intent-written",
-    "git.intent-told",
+    "git.intent-recorded",
     "git.objects-written",
     "git.index-locked",
     "git.objects-named",

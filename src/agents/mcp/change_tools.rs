@@ -205,7 +205,7 @@ pub(crate) fn start_workflow(
     create_and_answer(
         project,
         given,
-        NewTask { body, is_told: true, ..new_task(given, project.today())? },
+        NewTask { body, is_requested: true, ..new_task(given, project.today())? },
     )
 }
 

@@ -29,7 +29,7 @@ pub(crate) fn complete_argument(
     let Some((name, typed)) = text(&argument, "name").zip(text(&argument, "value")) else {
         return Err(RpcError::new(INVALID_PARAMS, "`argument` needs the texts `name` and `value`"));
     };
-    // Without a project, or rules in force, there is nothing to choose from: a call reports the reason.
+    // Without a project, or rules in force, the list is empty; a call of the tool reports the reason.
     let known = setup.open("completion").map(|project| values(&project, &name)).unwrap_or_default();
     let typed = typed.to_lowercase();
     let begins = |value: &String| {

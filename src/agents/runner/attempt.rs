@@ -306,7 +306,7 @@ impl<'a> Attempt<'a> {
         for text in &report.remarks {
             control.remark(self.ticket(), text);
         }
-        end.told = report.told.clone();
+        end.agent_report = report.agent_report.clone();
         let answer = self.read_answer(folder, &facts.prompt, &report, &output, secrets, control);
         // If the answer is elsewhere, only a remark is needed; otherwise the reason for the missing answer contains it.
         if let (Some(unread), Err((RunEnding::Crash | RunEnding::Unavailable, _))) =
@@ -371,15 +371,15 @@ pub(crate) fn run_value(
     took: Duration,
 ) -> Value {
     let transcript = end.and_then(|end| end.transcript.as_ref());
-    let told = end.map(|end| end.told.clone()).unwrap_or_default();
+    let report = end.map(|end| end.agent_report.clone()).unwrap_or_default();
     let mut value = json!({
         "id": run.as_str(),
         "verdict": source.word(),
         "seconds": took.as_secs(),
         "transcript": transcript.map(|mark| format!("sha256:{}", mark.sha256)),
-        "model": told.model,
-        "costUsd": told.cost_usd,
-        "tokens": told.tokens,
+        "model": report.model,
+        "costUsd": report.cost_usd,
+        "tokens": report.tokens,
     });
     if let Value::Object(map) = &mut value {
         map.retain(|_, value| !value.is_null());

@@ -309,7 +309,7 @@ mod tests {
                 "review/security2"
             ]
         );
-        assert_eq!(command.stdin, "", "the prompt is told once");
+        assert_eq!(command.stdin, "", "the prompt is given once");
     }
 
     #[test]
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_is_told_to_the_presets_that_have_one() {
+    fn a_model_is_passed_to_the_presets_that_have_one() {
         let with = LaunchFacts { model: Some("small".to_owned()), ..facts() };
         for preset in [Preset::Claude, Preset::Codex, Preset::Gemini, Preset::Opencode] {
             let words = |facts: &LaunchFacts| command(&launch(preset, &[]), facts).words;
@@ -370,15 +370,16 @@ mod tests {
             ]
         );
         for name in ["AOF_TASK", "AOF_RUN"] {
-            assert!(command.environment.iter().any(|(told, _)| told == name), "{name}");
+            assert!(command.environment.iter().any(|(known, _)| known == name), "{name}");
         }
     }
 
     #[test]
     fn gemini_trusts_the_project_unless_somebody_says_otherwise() {
         let trust = |launch: &Launch| {
-            let told = command(launch, &facts()).environment;
-            told.into_iter()
+            let environment = command(launch, &facts()).environment;
+            environment
+                .into_iter()
                 .rev()
                 .find(|(name, _)| name == "GEMINI_CLI_TRUST_WORKSPACE")
                 .map(|(_, value)| value)

@@ -179,7 +179,7 @@ mod tests {
     use crate::files::yaml;
 
     #[test]
-    fn an_agent_is_told_every_way_to_answer() {
+    fn the_prompt_names_every_way_to_answer() {
         let (ticket, agent): (Ticket, AgentId) =
             ("AOF-abc@1".parse().unwrap(), "agent-7".parse().unwrap());
         let possible: Vec<Outcome> =
@@ -207,8 +207,8 @@ mod tests {
             program: "claude".to_owned(),
             prompt: String::new(),
         };
-        let told = answer_format(&asked, true, Path::new("/p/.aof/runs/AOF-abc@1/1/output"));
-        insta::assert_snapshot!(told, @r#"
+        let format = answer_format(&asked, true, Path::new("/p/.aof/runs/AOF-abc@1/1/output"));
+        insta::assert_snapshot!(format, @r#"
         When you are done, say how it ended, in ONE of these ways and nowhere else:
         1. call the tool `aof_task_complete`
         2. write the file `/p/.aof/runs/AOF-abc@1/1/output` (it is also in `$AOF_OUTPUT`) as JSON, YAML, or Markdown with frontmatter
@@ -229,7 +229,7 @@ mod tests {
         "#);
         assert!(!answer_format(&asked, false, Path::new("o")).contains("aof_task_complete"));
         // An agent that only repeats the prompt has not answered.
-        let echo = told.rfind("```").map(|at| &told[..at + 3]).unwrap();
+        let echo = format.rfind("```").map(|at| &format[..at + 3]).unwrap();
         let printed = RunOutput { stdout: echo.as_bytes(), stderr: b"", exit: Exit::SUCCESS };
         let without = RunQuestion { signal: None, ..asked };
         let why = verdict(&without, &all_text(&printed), &printed, None).unwrap_err().why;
@@ -240,18 +240,18 @@ mod tests {
 
     #[test]
     fn another_attempt_knows_of_the_one_before() {
-        let told = [
+        let faults = [
             (RunEnding::Timeout, "it was not done after 30 min"),
             (RunEnding::Lost, "its runner was killed"),
             (RunEnding::Crash, "`claude` was ended by signal 9."),
             (RunEnding::BadVerdict, "nothing was said"),
         ];
-        let told = told.map(|(how, why)| {
+        let faults = faults.map(|(how, why)| {
             let left = UncommittedChanges::default();
             let earlier = EarlierAttempt { how, why: why.to_owned(), left };
             describe_earlier(&earlier, AttemptCount { attempt: 2, attempts: 3 })
         });
-        insta::assert_snapshot!(told.join("\n"), @"
+        insta::assert_snapshot!(faults.join("\n"), @"
         This is attempt 2 of 3. The attempt before was stopped: it was not done after 30 min.
         Do not begin again: look at what is there, keep what is good, and finish it.
 

@@ -132,7 +132,7 @@ pub(crate) struct Report {
     pub text: String,
     /// The object that the tool prints apart from the text.
     pub structured: Option<Map>,
-    pub told: AgentReport,
+    pub agent_report: AgentReport,
     /// The error that the tool reports.
     pub trouble: Option<Trouble>,
     /// Remarks without an effect on the verdict, such as about denied tools.
@@ -164,7 +164,7 @@ pub(crate) fn printed_limit(output: &RunOutput<'_>) -> Option<UsageLimit> {
     let find = |text: &str, most: usize| {
         let lines: Vec<&str> = last_lines(text, most, 4096).lines().collect();
         let limit = |at: usize| {
-            Some(UsageLimit::detect(None, None, lines[at])?.told(&lines[at..].join(" ")))
+            Some(UsageLimit::detect(None, None, lines[at])?.with_reset(&lines[at..].join(" ")))
         };
         (0..lines.len()).rev().find_map(limit)
     };
@@ -485,7 +485,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_is_told_on_one_short_line() {
+    fn an_error_is_one_short_line() {
         let message = format!("bad\u{1b}[31m\n{}", "x".repeat(10_000));
         let trouble = Trouble::reported("codex", None, None, &message);
         assert!(trouble.why.starts_with("`codex` reports an error: bad xxx"), "{}", trouble.why);

@@ -43,8 +43,9 @@ impl UsageLimit {
             matches!(status, Some(503 | 529)) || has("overload") || name.contains("overload");
         let is_named = NAMES.split(' ').any(|known| name.contains(known));
         let is_refused = (status == Some(429) || has("429")) && has("retry-after|retry after");
-        let is_told = has(LIMITS) && has(REACHED) || has("limit") && has(" resets ");
-        if is_overload || !(is_named || is_refused || is_told && !has("approaching|close to")) {
+        let is_described = has(LIMITS) && has(REACHED) || has("limit") && has(" resets ");
+        if is_overload || !(is_named || is_refused || is_described && !has("approaching|close to"))
+        {
             return None;
         }
         let why =
@@ -52,8 +53,8 @@ impl UsageLimit {
         Some(Self { why, words: message.to_owned() })
     }
 
-    /// Adds words that tell when the limit ends; they have precedence over the others.
-    pub(crate) fn told(self, reset: &str) -> Self {
+    /// Adds words about the end of the limit, which have precedence over the others.
+    pub(crate) fn with_reset(self, reset: &str) -> Self {
         Self { words: format!("{reset}; {}", self.words), ..self }
     }
 
@@ -283,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_is_told_from_other_errors() {
+    fn a_limit_differs_from_other_errors() {
         for (status, name, message, is_limit) in [
             (None, None, "You have hit your usage limit · resets 9:20pm (UTC)", true),
             (None, None, "5-hour limit reached ∙ resets 7pm", true),

@@ -453,7 +453,7 @@ impl<'a> VisitRun<'a> {
         content.outcome = answer.outcome.as_ref().map(ToString::to_string);
         content.metadata.insert("run".to_owned(), run_value(run, answer.source, end, took));
         // The session separates workers, so they cannot choose it.
-        let session = end.and_then(|end| end.told.session.clone());
+        let session = end.and_then(|end| end.agent_report.session.clone());
         let session = session.unwrap_or_else(|| run.to_string());
         content.metadata.insert("session".to_owned(), session.into());
         Completion {

@@ -92,7 +92,7 @@ impl<'a> WorkFinder<'a> {
                     let agent = agent.clone();
                     return Ok(AvailableWork::Work(Assignment { ticket, agent, claimed_here }));
                 }
-                // The agent is at its limit: its tasks are under way, or wait.
+                // The agent has as many tasks as it may: they are under way, or wait.
                 Err(ProjectError::Unfit { code: "too_many_tasks", .. })
                 | Ok(Next::Nothing { .. }) => {}
                 // Another agent may still hold something.

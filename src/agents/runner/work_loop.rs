@@ -370,7 +370,7 @@ fn complete_by_person(
     audience: &mut dyn Audience,
 ) -> Result<Result<PeopleAnswer, Refused>, ProjectError> {
     let remark = |text: String| RunEvent::remark(&wait.ticket, text);
-    let (mut is_told, met) = (false, Instant::now());
+    let (mut is_reported, met) = (false, Instant::now());
     loop {
         let mut workspace = project.open()?.with_person_seen(true);
         workspace.agents_commit = false;
@@ -403,8 +403,8 @@ fn complete_by_person(
                 (problem, fix.to_string())
             }
             Err(error) if error.passes() && met.elapsed() < project.wait => {
-                if !is_told {
-                    is_told = true;
+                if !is_reported {
+                    is_reported = true;
                     audience.hear(&remark(format!("{}; it is tried again", error.problem())));
                 }
                 let began = Instant::now();

@@ -369,7 +369,7 @@ pub(crate) fn run_new(session: &Session, args: &NewArgs) -> CliResult {
             body: args.plan.body()?.unwrap_or_default(),
             input: object(&args.context.concat()),
             workflow: args.workflow.clone(),
-            is_told: false,
+            is_requested: false,
         }],
     };
     let mode = args.dry_run_option.mode();

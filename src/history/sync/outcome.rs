@@ -247,7 +247,7 @@ impl SyncNames {
             }
             GitError::Forbidden { path } => {
                 let problem = format!(
-                    "`{upstream}` has something at `{}`, where git puts nothing: whoever made that by hand means harm",
+                    "`{upstream}` has something at `{}`, where git puts nothing: such a path was made by hand, and probably to do harm",
                     path.escape_debug()
                 );
                 let fix = format!(

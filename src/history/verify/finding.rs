@@ -41,7 +41,7 @@ words!(
         RulesInMerge = "rules_in_merge",
         Forced = "forced",
         SupersededShared = "superseded_shared",
-        Untold = "superseded",
+        Unlisted = "superseded",
         Doubled = "doubled",
         Unreadable = "unreadable",
         Unsigned = "unsigned",
@@ -57,7 +57,7 @@ impl BrokenRule {
     /// Returns whether it is a fault. A person's merge need not list the entries that it superseded, and may combine open
     /// children; a person may be named without a terminal.
     pub(crate) const fn is_fault(self) -> bool {
-        !matches!(self, Self::Untold | Self::ChildrenMerged | Self::NamedUnseen)
+        !matches!(self, Self::Unlisted | Self::ChildrenMerged | Self::NamedUnseen)
     }
 
     /// Returns its meaning in words.
@@ -80,7 +80,7 @@ impl BrokenRule {
             Self::RulesInMerge => "a merge changed the rules otherwise than its sides did",
             Self::Forced => "the branch loses commits that it had",
             Self::SupersededShared => "what was shared first counts no more",
-            Self::Untold => "a merge superseded an entry",
+            Self::Unlisted => "a merge superseded an entry",
             Self::Doubled => "it has two files",
             Self::Unreadable => "its file cannot be read",
             Self::Unsigned => "an entry is not signed",

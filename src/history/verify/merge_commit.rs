@@ -239,7 +239,7 @@ impl MergedTask<'_> {
         let superseded = merged.superseded.iter().filter_map(superseded_trailer);
         let unlisted = superseded.filter(|trailer| !trailers.contains(trailer)).map(|trailer| {
             let found = "no trailer that says so".to_owned();
-            self.finding(BrokenRule::Untold, short(&trailer.to_string()), found)
+            self.finding(BrokenRule::Unlisted, short(&trailer.to_string()), found)
         });
         Ok(unlisted.collect())
     }

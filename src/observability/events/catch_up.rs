@@ -18,7 +18,7 @@ use crate::history::unreported::{Remaining, UnreportedCommits};
 use crate::project::error::ProjectError;
 use crate::project::workspace::{Workspace, process_in_parallel};
 use crate::storage::event_log::{StreamReader, StreamRecord, StreamState, StreamWriter};
-use crate::storage::{EventStream, ToldCursor};
+use crate::storage::{EventStream, ReportedCursor};
 use crate::system::crash_points;
 
 /// The time to wait for another writer, which is about to write the same.
@@ -217,7 +217,7 @@ const MOST_TAKEN: usize = 1_000;
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct StreamProgress {
     /// The commits up to which all events are written.
-    pub cursor: ToldCursor,
+    pub cursor: ReportedCursor,
     /// The number of each event in the stream, sorted by key.
     pub counts: Vec<(LineKey, u64)>,
     /// The ids of the latest events that were left for the stream and are in it: they may be left again.
@@ -251,7 +251,7 @@ impl BranchTip {
     /// any commit for a moment.
     pub(crate) fn look(
         workspace: &Workspace,
-        cursor: Option<&ToldCursor>,
+        cursor: Option<&ReportedCursor>,
     ) -> Result<Option<Self>, ProjectError> {
         let head = workspace.repository.head_for_reading()?;
         let knows = cursor.is_some_and(|cursor| cursor.commits().next().is_some());

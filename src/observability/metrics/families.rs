@@ -231,7 +231,7 @@ pub(crate) struct Numbers {
     /// Files that could not be counted as tasks.
     pub unreadable: Vec<Unreadable>,
     /// The error because of which the metrics of the event stream are missing.
-    pub untold: Option<ProjectError>,
+    pub events_error: Option<ProjectError>,
     /// The beginning of the oldest open visit of each gate; `None` if none is open.
     oldest: Vec<(Labels, Option<i64>)>,
 }
@@ -252,7 +252,7 @@ pub(crate) fn numbers(workspace: &Workspace, in_force: &InForce) -> Result<Numbe
     let counts = count::count_tasks(&known, tasks);
     let project = in_force.project_name(workspace);
     let mut families = task_families(&project, &counts);
-    let untold = match event_counts(workspace) {
+    let events_error = match event_counts(workspace) {
         Ok(events) => {
             families.extend(of_events(&project, &known, &events));
             None
@@ -268,7 +268,7 @@ pub(crate) fn numbers(workspace: &Workspace, in_force: &InForce) -> Result<Numbe
     ));
     families.push(build());
     let oldest = oldest(&project, &counts);
-    Ok(Numbers { project, families, unreadable: listing.unreadable, untold, oldest })
+    Ok(Numbers { project, families, unreadable: listing.unreadable, events_error, oldest })
 }
 
 /// Counts the project under the rules in force. If no valid rules were ever committed, counts the commits of rule files instead of tasks.
@@ -289,7 +289,7 @@ pub(crate) fn current_numbers(workspace: &Workspace) -> Result<Numbers, ProjectE
         level("aof_inbox_pending", INBOX_PENDING, &project, pending(workspace)?),
         build(),
     ];
-    Ok(Numbers { project, families, untold: Some(error), ..Numbers::default() })
+    Ok(Numbers { project, families, events_error: Some(error), ..Numbers::default() })
 }
 
 /// Returns HEAD's versions of the tasks whose files cannot be read now: Prometheus would take a decreasing counter for a restart.

@@ -112,14 +112,14 @@ pub(crate) fn report_dropped(
     outbox: &Outbox,
     rules: &Rules,
 ) -> Result<(), ProjectError> {
-    if outbox.untold()?.is_empty() {
+    if outbox.unreported()?.is_empty() {
         return Ok(());
     }
     let Some(right) = outbox.writing()? else { return Ok(()) };
-    let untold = outbox.untold()?;
+    let unreported = outbox.unreported()?;
     let mut channels: BTreeMap<&str, Vec<&OutboxMessage>> = BTreeMap::new();
     // A dropped notice about dropped messages is not reported again.
-    for waiting in untold
+    for waiting in unreported
         .iter()
         .filter(|waiting| waiting.message["event"] != EventKind::NoticesDropped.as_str())
     {
@@ -153,7 +153,7 @@ pub(crate) fn report_dropped(
         }
     }
     write(outbox, &compose(workspace, rules, &happened))?;
-    Ok(outbox.note_told(&right, &untold)?)
+    Ok(outbox.note_reported(&right, &unreported)?)
 }
 
 /// Writes notices about a completion that arrived after another one of the same visit; it is in no commit. `delivery` identifies its
@@ -224,13 +224,13 @@ pub(crate) fn write_notices(workspace: &Workspace) -> Result<WrittenNotices, Pro
         if let Some(unreported) =
             UnreportedCommits::since(workspace, &known, (last, newest), MOST_COMMITS)?
         {
-            let messages = messages(workspace, &rules, &unreported, known.told)?;
+            let messages = messages(workspace, &rules, &unreported, known.reported)?;
             put.written = write(&outbox, &messages)?;
             for key in messages.keys() {
                 drop_surplus(&outbox, key)?;
             }
             put.left = unreported.left;
-            known.told += unreported.commits.len();
+            known.reported += unreported.commits.len();
             reported = Some(unreported);
         } else {
             let problem =

@@ -109,7 +109,7 @@ fn the_block_is_one_and_the_rest_is_not_touched() {
 }
 
 #[test]
-fn claude_code_is_told_once_to_read_the_instructions() {
+fn claude_code_gets_one_line_that_names_the_instructions() {
     let file = AgentFile::ClaudeInstructions;
     assert_eq!(merged(file, "# Claude\r\n"), "# Claude\r\n\r\n@AGENTS.md\r\n");
     assert_eq!(merged(file, "# Claude"), "# Claude\n\n@AGENTS.md\n");

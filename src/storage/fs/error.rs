@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_is_told_as_long_as_it_was() {
+    fn a_wait_is_reported_with_its_length() {
         for (milliseconds, text) in
             [(0, "0 s"), (1_004, "1 s"), (949, "0.9 s"), (250, "0.3 s"), (10_020, "10 s")]
         {

@@ -99,7 +99,7 @@ fn the_oldest_comes_first() {
 }
 
 #[test]
-fn oddities_are_told_without_being_opened() {
+fn oddities_are_reported_without_being_opened() {
     let (_home, paths) = project();
     let inbox = paths.inbox();
     put(&inbox, "good.yaml", "x", OLD);

@@ -60,7 +60,7 @@ fn end(how: RunEnding) -> RunEnd {
         status: Some(0),
         reason: None,
         transcript: Some(TranscriptMark { sha256: "ab".to_owned(), bytes: 5, left_out: 0 }),
-        told: AgentReport {
+        agent_report: AgentReport {
             session: Some("s-1".to_owned()),
             model: None,
             cost_usd: Some(0.25),

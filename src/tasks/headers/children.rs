@@ -159,11 +159,11 @@ impl CreatorTasks {
         Self { agent: agent.clone(), all: all.collect(), made: 0 }
     }
 
-    /// Makes the new task a part of the task that the agent holds. `is_told`: if it holds none, the task gets no parent. Fails if the
+    /// Makes the new task a part of the task that the agent holds. `is_requested`: if it holds none, the task gets no parent. Fails if the
     /// agent holds none, or has created too many.
-    pub(crate) fn adopt(&mut self, new: &mut Task, is_told: bool) -> Result<(), ProjectError> {
+    pub(crate) fn adopt(&mut self, new: &mut Task, is_requested: bool) -> Result<(), ProjectError> {
         new.created_by = Some(self.agent.clone());
-        let Some(parent) = self.parent(new.parent.as_ref(), is_told)? else { return Ok(()) };
+        let Some(parent) = self.parent(new.parent.as_ref(), is_requested)? else { return Ok(()) };
         new.parent = Some(parent.id.clone());
         let refused =
             |code, problem, fix: &str| Err(ProjectError::Unfit { code, problem, fix: fix.into() });
@@ -207,7 +207,7 @@ impl CreatorTasks {
     fn parent(
         &self,
         named: Option<&TaskId>,
-        is_told: bool,
+        is_requested: bool,
     ) -> Result<Option<&TaskSummary>, ProjectError> {
         let agent = &self.agent;
         let holds = |task: &&TaskSummary| !task.is_finished() && task.is_held_by(agent);
@@ -215,7 +215,7 @@ impl CreatorTasks {
         held.sort_by(|a, b| a.id.cmp(&b.id));
         let ids = listed(held.iter().map(|task| &task.id));
         let (code, problem, fix) = match (named, &held[..]) {
-            (None, []) if is_told => return Ok(None),
+            (None, []) if is_requested => return Ok(None),
             (_, []) => (
                 "no_parent_held",
                 format!("`{agent}` creates tasks as parts of its own task, and it holds none"),

@@ -32,7 +32,7 @@ pub(crate) enum FilterKey {
 /// A state that a filter asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FilterState {
-    /// The reader holds the task, it is planned for them, or they may take it.
+    /// Tasks that the reader holds, that are planned for them, or that they may take.
     Mine,
     Overdue,
     Ready,

@@ -193,7 +193,7 @@ pub(crate) fn read_all(workspace: &Workspace, in_force: &InForce, scope: ListSco
     }
     let read_now = listing.tasks.iter().map(|(_, path)| path);
     forget_gone(&mut cache, kept.iter().chain(read_now), scope);
-    // The cache only saves time: a read-only project can still be listed.
+    // A failure is ignored: the cache only saves time, and a read-only project can still be listed.
     let _ = cache.save(paths);
     listing.tasks.extend(kept.into_iter().filter_map(|path| {
         let (file, mut task) = cache.take(&path)?;
@@ -295,7 +295,7 @@ fn entries(
         let files: Vec<ProjectPath> = same.iter().map(|entry| entry.path.clone()).collect();
         let counts = match task_files::counting(id, &files) {
             Some(path) => format!("`{path}` counts where the task is named, and no list has it"),
-            None => "nobody can tell which one counts, so no command touches it".to_owned(),
+            None => "it is unclear which one counts, so no command touches it".to_owned(),
         };
         let (count, list) = (files.len(), listed(&files));
         let reason = format!("task `{id}` has {count} files, {list}: {counts}; remove all but one");

@@ -2,7 +2,7 @@
 //!
 //! `.aof/intent` names the files; comparing them with HEAD decides, by `table`. A file ahead of HEAD is committed only if the engine
 //! would have made it from HEAD's task (`TaskState` judges that). A file with exactly the recorded bytes is restored to its old
-//! version, because no one was told that the change was made, if the rules have changed meanwhile, if another branch is checked out,
+//! version, because no command has reported that the change was made, if the rules have changed meanwhile, if another branch is checked out,
 //! or if its command reported a failure but could not roll back. A file behind a moved branch is updated. Any other file stays, and
 //! its task is frozen and reported. Git's locks are removed only if they are the recorded ones.
 

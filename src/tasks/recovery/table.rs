@@ -3,7 +3,7 @@
 //! ```text
 //!   HEAD's branch   record   the file is         would the engine make it of HEAD's?   what is done
 //!   its own         finish   in any state        yes                                   committed
-//!                            as it was to be     no, and HEAD is unchanged             restored: no one was told that it was made
+//!                            as it was to be     no, and HEAD is unchanged             restored: no command has reported that it was made
 //!                                                no, and HEAD has something else       stays: it is frozen, and shown
 //!                            otherwise           no                                    stays, frozen and shown too
 //!   its own         undo     as it was to be     in any case                           restored: its command reported a failure

@@ -284,7 +284,7 @@ fn may_be_a_persons(in_force: &InForce, entry: &LogEntry) -> bool {
     }
 }
 
-/// Returns whether aof committed an edit that it found in the worktree: its author is unknown.
+/// Returns whether the commit is of an edit that aof found in the worktree, so that its author is unknown.
 fn is_found_edit(entry: &LogEntry) -> bool {
     let subject = entry.message.lines().next().unwrap_or_default();
     subject.ends_with(" by hand") || subject.ends_with(COMPANIONS_EDITED)

@@ -127,7 +127,7 @@ pub(crate) fn thaw_hint(path: &ProjectPath, committed: Committed<'_>) -> String 
              `git add {named} && git commit`"
         ),
         Committed::Never => format!(
-            "`{path}` was never committed, so nobody can say how it came to stand there; take out what the engine keeps (`gate`, \
+            "`{path}` was never committed, so its origin is unknown; take out what the engine keeps (`gate`, \
              `gateHistory`, `status`, `blockers`, `reviewContext`, `workflowHash`, `routing` but for `workflow`, and `context` \
              but for `input`) to have it begin again"
         ),

@@ -255,7 +255,7 @@ pub(crate) fn name<'a>(rules: &Rules, agent: &'a AgentId) -> &'a str {
     }
 }
 
-/// The shortest beginnings by which tasks are told apart.
+/// The shortest prefixes that identify tasks.
 #[derive(Debug, Default)]
 pub(crate) struct ShortIds {
     lengths: HashMap<TaskId, usize>,

@@ -143,12 +143,12 @@ fn with_people(workspace: &Workspace, mut context: GateContext) -> GateContext {
             continue;
         }
         let word = value("Aof-Event").or(value("Aof-Outcome"));
-        let is_told = |statement: &&mut Statement| {
+        let is_recorded = |statement: &&mut Statement| {
             let second = statement.at.map(Timestamp::as_second);
             second == Some(entry.authored.as_second())
                 && statement.word_of_unnamed().is_some_and(|unnamed| Some(unnamed) == word)
         };
-        for statement in context.statements.iter_mut().filter(is_told) {
+        for statement in context.statements.iter_mut().filter(is_recorded) {
             statement.agent = value("Aof-Agent").and_then(|agent| agent.parse().ok());
             statement.person = statement.agent.is_none().then(|| entry.author.name().to_owned());
         }

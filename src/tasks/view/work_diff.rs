@@ -36,7 +36,7 @@ pub(crate) struct TaskCommit {
     /// Its id, short.
     pub id: String,
     pub author: String,
-    /// As git prints it, to the second.
+    /// The time as git prints it, to the second.
     pub at: String,
     pub subject: String,
     /// The changes of the file, without the patch's head.

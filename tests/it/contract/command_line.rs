@@ -132,7 +132,7 @@ fn shown(entries: &[Entry]) -> Vec<String> {
 fn commands_take_these_words() {
     let env = TestEnvironment::without_repository();
     let mut waiting = VecDeque::from([String::new()]);
-    let mut told: Vec<String> = Vec::new();
+    let mut output: Vec<String> = Vec::new();
     let mut everywhere = Vec::new();
     let mut abouts = HashMap::new();
     while let Some(command) = waiting.pop_front() {
@@ -169,12 +169,12 @@ fn commands_take_these_words() {
             options.retain(|line| !everywhere.contains(line));
         }
         lines.extend(options);
-        told.push(lines.join("\n"));
+        output.push(lines.join("\n"));
         let below = page.commands.iter().rev();
         below.for_each(|name| waiting.push_front(format!("{command} {name}").trim().to_owned()));
     }
-    assert!(told.len() > 50, "{} commands", told.len());
-    assert_snapshot!(told.join("\n\n"));
+    assert!(output.len() > 50, "{} commands", output.len());
+    assert_snapshot!(output.join("\n\n"));
 }
 
 #[test]

@@ -13,12 +13,12 @@ const PAGE: &str = include_str!("../../../docs/reference/errors.md");
 /// What commands were refused with.
 struct Table {
     env: TestEnvironment,
-    told: String,
+    output: String,
 }
 
 impl Table {
     fn new(env: TestEnvironment) -> Self {
-        Self { env, told: String::new() }
+        Self { env, output: String::new() }
     }
 
     /// Runs a command with `--json`, which must fail, and notes how.
@@ -38,7 +38,7 @@ impl Table {
             shown = format!("{}...", &shown[..60]);
         }
         let row = format!("{code} {name}: {}\n    aof {shown}\n", keys.join(" "));
-        self.told += &self.env.plain(&row);
+        self.output += &self.env.plain(&row);
     }
 
     fn does(&self, line: &str) {
@@ -54,7 +54,7 @@ impl Table {
     /// Fails if a code is not documented.
     fn is_documented(&self) {
         let known = documented();
-        let codes = self.told.lines().filter(|line| !line.starts_with(' '));
+        let codes = self.output.lines().filter(|line| !line.starts_with(' '));
         let codes = codes.filter_map(|line| line.split([' ', ':']).nth(1));
         let missing: BTreeSet<&str> =
             codes.filter(|code| *code != "-" && !known.contains(code)).collect();
@@ -162,7 +162,7 @@ fn completions_are_refused_with_these_codes() {
     table.env.edit("project.yaml", "  gone: {gates: [{id: work, role: backend}]}\n", "");
     table.env.commit_all("a workflow is gone");
     table.fails(&says(&gone, "agent-7", "-o complete -s Done"));
-    assert_snapshot!(table.told);
+    assert_snapshot!(table.output);
     table.is_documented();
 }
 
@@ -232,7 +232,7 @@ fn other_acts_are_refused_with_these_codes() {
     let says = format!("task complete {blocked} --agent agent-8 -o blocked -s Stuck -b No");
     table.does(&says);
     table.fails(&format!("task assign --claim {blocked} agent-8"));
-    assert_snapshot!(table.told);
+    assert_snapshot!(table.output);
     table.is_documented();
 }
 
@@ -285,7 +285,7 @@ fn other_commands_fail_with_these_codes() {
     table.fails("sync --remote two");
     table.env.git(&["remote", "add", "two", "../two.git"]);
     table.fails("sync");
-    assert_snapshot!(table.told);
+    assert_snapshot!(table.output);
     table.is_documented();
 }
 
@@ -350,13 +350,13 @@ const HARMS: &[(Harm, &str)] = &[
 fn disorder_is_reported_with_these_codes() {
     let scene = TestEnvironment::with_rules(PROJECT, ORG);
     let id = scene.new_task(&["Add login"]);
-    let mut told = String::new();
+    let mut output = String::new();
     for (harm, line) in HARMS {
         let mut table = Table::new(scene.copy());
         harm(&table.env, &id);
         table.fails(&line.replace("ID", &id));
         table.is_documented();
-        told += &table.told;
+        output += &table.output;
     }
     // Where there is no project, no rule, or no repository.
     let mut nothing = Table::new(TestEnvironment::without_repository());
@@ -372,5 +372,5 @@ fn disorder_is_reported_with_these_codes() {
     empty.fails("org reload");
     nothing.is_documented();
     empty.is_documented();
-    assert_snapshot!(told + &nothing.told + &empty.told);
+    assert_snapshot!(output + &nothing.output + &empty.output);
 }

@@ -54,7 +54,7 @@ fn acts_on_tasks_answer_in_these_shapes() {
     story.tells(&format!("task cancel {id} --reason No"));
     story.env.hand_made("AOF-abc", "By hand");
     story.tells("task complete AOF-abc --agent agent-7 -o complete -s Done");
-    assert_snapshot!(story.told);
+    assert_snapshot!(story.output);
 }
 
 #[test]
@@ -86,5 +86,5 @@ fn signing_answers_in_these_shapes() {
     story.tells(&format!("task complete {id}@1 --agent human-ada -o complete -s Fine --id c1"));
     story.tells(&format!("task history {id}"));
     story.tells(&format!("task history {id}@1 --export signed"));
-    assert_snapshot!(story.told);
+    assert_snapshot!(story.output);
 }

@@ -45,7 +45,7 @@ fn looks_at_a_task_answer_in_these_shapes() {
             story.tells(&format!("{command} {id}"));
         }
     }
-    assert_snapshot!(story.told);
+    assert_snapshot!(story.output);
 }
 
 #[test]
@@ -94,11 +94,11 @@ fn looks_at_all_tasks_answer_in_these_shapes() {
     story.tells("workflow validate");
     story.tells("workflow diff");
     story.tells("org validate");
-    assert_snapshot!(story.told);
+    assert_snapshot!(story.output);
 }
 
 #[test]
-fn a_forged_history_is_told_in_these_shapes() {
+fn a_forged_history_is_reported_in_these_shapes() {
     let mut story = Story::with_rules(PROJECT, ORG);
     let id = story.task("'Add login'");
     story.says(&id, "agent-7", "complete");
@@ -112,5 +112,5 @@ fn a_forged_history_is_told_in_these_shapes() {
     let zero = "0".repeat(40);
     story
         .tells_reading("verify --stdin", &format!("{zero} {} refs/heads/main\n", story.env.head()));
-    assert_snapshot!(story.told);
+    assert_snapshot!(story.output);
 }

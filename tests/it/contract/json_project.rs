@@ -29,7 +29,7 @@ fn new_projects_answer_in_these_shapes() {
     aside.env.write("README.md", "shop\n");
     aside.env.commit_all("a repository");
     aside.tells("init --branch aof");
-    assert_snapshot!(story.told + &aside.told);
+    assert_snapshot!(story.output + &aside.output);
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn rules_and_imports_answer_in_these_shapes() {
     story.tells("man pages");
     story.tells("completions bash");
     story.tells("man");
-    assert_snapshot!(story.told);
+    assert_snapshot!(story.output);
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn sweeps_watchers_and_notices_answer_in_these_shapes() {
     story.does(&format!("task override {other} --to review --reason So"));
     story.env.pass_minutes(61);
     story.tells("watch --once");
-    assert_snapshot!(story.told);
+    assert_snapshot!(story.output);
 }
 
 #[test]
@@ -129,5 +129,5 @@ fn clones_answer_in_these_shapes() {
     story.env.git(&["remote", "set-url", "origin", "../gone.git"]);
     story.tells("sync");
     story.tells("status");
-    assert_snapshot!(story.told);
+    assert_snapshot!(story.output);
 }

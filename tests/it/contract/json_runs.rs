@@ -28,8 +28,8 @@ agents:
 ";
 
 fn story() -> Story {
-    let said = r#"'{"outcome": "complete", "summary": "Did it"}'"#;
-    Story::with_rules(PROJECT, &ORG.replace("SAID", said))
+    let answer = r#"'{"outcome": "complete", "summary": "Did it"}'"#;
+    Story::with_rules(PROJECT, &ORG.replace("SAID", answer))
 }
 
 #[test]
@@ -50,17 +50,17 @@ fn runs_answer_in_these_shapes() {
     story.tells("workflow run basic --input 'Add more'");
     story.tells("run --agent human-ada");
     story.tells("run --agent nobody");
-    assert_snapshot!(story.told);
+    assert_snapshot!(story.output);
 }
 
 #[test]
-fn the_wiring_of_a_server_is_told_in_these_shapes() {
+fn the_wiring_of_a_server_is_reported_in_these_shapes() {
     let mut story = story();
     story.tells("mcp --check --agent coder");
     story.tells("mcp --check --agent human-ada");
     let mut nowhere = Story::of(TestEnvironment::without_repository());
     nowhere.tells("mcp --check --agent coder");
-    assert_snapshot!(story.told + &nowhere.told);
+    assert_snapshot!(story.output + &nowhere.output);
 }
 
 #[test]
@@ -69,5 +69,5 @@ fn tokens_answer_in_these_shapes() {
     story.tells("mcp token coder");
     story.tells("mcp token --list");
     story.tells("mcp token --revoke coder");
-    assert_snapshot!(story.told);
+    assert_snapshot!(story.output);
 }

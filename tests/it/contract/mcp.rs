@@ -13,7 +13,7 @@ fn project() -> TestEnvironment {
 }
 
 /// Returns the shape of an answer, which comes as the server wrote it.
-fn told_shape(env: &TestEnvironment, answer: &Value) -> String {
+fn result_shape(env: &TestEnvironment, answer: &Value) -> String {
     let plain = env.plain(&answer.to_string());
     render(&shape(&serde_json::from_str(&plain).unwrap()))
 }
@@ -23,7 +23,7 @@ fn tools_take_and_answer_this() {
     let env = project();
     let mut client = McpClient::of(&env, "agent-7");
     let listed = client.ask("tools/list", json!({}));
-    let told: Vec<String> = listed["tools"]
+    let output: Vec<String> = listed["tools"]
         .as_array()
         .unwrap()
         .iter()
@@ -40,7 +40,7 @@ fn tools_take_and_answer_this() {
             )
         })
         .collect();
-    assert_snapshot!(told.join("\n"));
+    assert_snapshot!(output.join("\n"));
 }
 
 #[test]
@@ -49,16 +49,16 @@ fn servers_offer_this_besides_tools() {
     let mut client = McpClient::of(&env, "agent-7");
     let _ = env.new_task(&["Add login"]);
     client.call("aof_task_next", json!({}));
-    let mut told = format!("initialize {}\n", render(&without_sentences(&shape(&client.hello))));
+    let mut output = format!("initialize {}\n", render(&without_sentences(&shape(&client.hello))));
     for method in ["prompts/list", "resources/list", "resources/templates/list"] {
         let answer = client.ask(method, json!({}));
-        told += &format!("{method} {}\n", render(&without_sentences(&answer)));
+        output += &format!("{method} {}\n", render(&without_sentences(&answer)));
     }
     let brief = client.ask("resources/read", json!({"uri": "aof://brief"}));
-    told += &format!("resources/read {}\n", told_shape(&env, &brief));
+    output += &format!("resources/read {}\n", result_shape(&env, &brief));
     let prompt = client.ask("prompts/get", json!({"name": "work-next"}));
-    told += &format!("prompts/get {}\n", told_shape(&env, &prompt));
-    assert_snapshot!(env.plain(&told));
+    output += &format!("prompts/get {}\n", result_shape(&env, &prompt));
+    assert_snapshot!(env.plain(&output));
 }
 
 /// What is called, in order; `TASK` is a person's task, which is there from the second call on, and `PART` what is created first.
@@ -94,7 +94,7 @@ fn calls() -> Vec<(&'static str, Value)> {
 fn tools_answer_in_these_shapes() {
     let env = project();
     let mut client = McpClient::of(&env, "agent-7");
-    let (mut told, mut task, mut first) = (String::new(), String::new(), None::<String>);
+    let (mut output, mut task, mut first) = (String::new(), String::new(), None::<String>);
     for (number, (tool, arguments)) in calls().into_iter().enumerate() {
         if number == 1 {
             task = env.new_task(&["Add an account"]);
@@ -105,9 +105,9 @@ fn tools_answer_in_these_shapes() {
         if tool == "aof_task_create" {
             first = first.or_else(|| answer["task"].as_str().map(str::to_owned));
         }
-        told += &format!("{tool} {words}\n{}\n\n", told_shape(&env, &answer));
+        output += &format!("{tool} {words}\n{}\n\n", result_shape(&env, &answer));
     }
-    assert_snapshot!(env.plain(&told));
+    assert_snapshot!(env.plain(&output));
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn refused_calls_answer_in_these_shapes() {
     let env = project();
     let id = env.new_task(&["Add login"]);
     let mut client = McpClient::of(&env, "agent-7");
-    let mut told = String::new();
+    let mut output = String::new();
     for (tool, arguments) in [
         ("aof_task_complete", json!({"summary": "Did it"})),
         ("aof_task_complete", json!({"summary": "", "task": id})),
@@ -127,7 +127,7 @@ fn refused_calls_answer_in_these_shapes() {
         ("aof_workflow_start", json!({"workflow": "quick", "title": "Now"})),
     ] {
         let answer = client.refused(tool, arguments.clone());
-        told += &format!("{tool} {arguments}\n{}\n\n", told_shape(&env, &answer));
+        output += &format!("{tool} {arguments}\n{}\n\n", result_shape(&env, &answer));
     }
     for (method, params) in [
         ("tools/call", json!({"name": "aof_nothing", "arguments": {}})),
@@ -135,7 +135,7 @@ fn refused_calls_answer_in_these_shapes() {
         ("nothing/at/all", json!({})),
     ] {
         let answer = client.answer(method, params);
-        told += &format!("{method}\n{}\n\n", told_shape(&env, &answer["error"]));
+        output += &format!("{method}\n{}\n\n", result_shape(&env, &answer["error"]));
     }
-    assert_snapshot!(env.plain(&told));
+    assert_snapshot!(env.plain(&output));
 }

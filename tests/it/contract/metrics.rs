@@ -10,11 +10,11 @@ const WORDS: &[&str] = &["le", "outcome", "reason"];
 
 /// Returns the families of a page of metrics: each with its type, its series and its words.
 fn families(page: &str) -> String {
-    let mut told = String::new();
+    let mut output = String::new();
     let mut known: Vec<String> = Vec::new();
     let mut note = |line: String| {
         if !known.contains(&line) {
-            told += &format!("{line}\n");
+            output += &format!("{line}\n");
             known.push(line);
         }
     };
@@ -36,7 +36,7 @@ fn families(page: &str) -> String {
             }
         }
     }
-    told
+    output
 }
 
 /// Returns the name of a sample's series, and its labels.

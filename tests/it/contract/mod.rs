@@ -76,7 +76,7 @@ agents:
 /// A project in which things happen, and what commands answered with `--json`.
 struct Story {
     env: TestEnvironment,
-    told: String,
+    output: String,
 }
 
 impl Story {
@@ -86,7 +86,7 @@ impl Story {
     }
 
     fn of(env: TestEnvironment) -> Self {
-        Self { env, told: String::new() }
+        Self { env, output: String::new() }
     }
 
     /// Runs a command with `--json`, and notes the command, its exit code and the shape of its answer.
@@ -105,15 +105,15 @@ impl Story {
 
     fn note(&mut self, line: &str, output: &Output) {
         let code = output.code.map_or("killed".to_owned(), |code| format!("exit {code}"));
-        self.told += &self.env.plain(&format!("$ aof {line}\n{code}\n"));
+        self.output += &self.env.plain(&format!("$ aof {line}\n{code}\n"));
         let values = documents(&output.stdout);
         if values.is_empty() && !output.stdout.is_empty() {
-            self.told += "no JSON\n";
+            self.output += "no JSON\n";
         }
         for value in &values {
-            self.told += &format!("{}\n", render(&shape(value)));
+            self.output += &format!("{}\n", render(&shape(value)));
         }
-        self.told.push('\n');
+        self.output.push('\n');
     }
 
     /// Runs a command, which must succeed, and notes nothing.

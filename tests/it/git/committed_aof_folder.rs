@@ -31,9 +31,9 @@ fn planted(env: &TestEnvironment, project: &str, id: &str) -> String {
 #[track_caller]
 fn refused(output: &Output) {
     assert_eq!(output.code, Some(6), "{output}");
-    let said = format!("{}{}", output.stdout, output.stderr);
-    assert!(said.contains("`.aof` is committed here, and it is each clone's alone"), "{output}");
-    assert!(said.contains("`git rm -r --cached .aof`"), "{output}");
+    let answer = format!("{}{}", output.stdout, output.stderr);
+    assert!(answer.contains("`.aof` is committed here, and it is each clone's alone"), "{output}");
+    assert!(answer.contains("`git rm -r --cached .aof`"), "{output}");
 }
 
 #[test]
@@ -119,9 +119,9 @@ fn files_staged_in_the_aof_folder_stop_all_commands_with_any_index() {
         assert_eq!(added.code, Some(0), "{added}");
         for args in [&["task", "comment", &id, "-m", "hi"][..], &["watch", "--once"]] {
             let output = env.aof(args).code(6);
-            let said = format!("{}{}", output.stdout, output.stderr);
+            let answer = format!("{}{}", output.stdout, output.stderr);
             assert!(
-                said.contains("`.aof` is staged here") && !said.contains("git commit"),
+                answer.contains("`.aof` is staged here") && !answer.contains("git commit"),
                 "{layout:?}: {output}"
             );
         }
@@ -182,15 +182,15 @@ fn a_watcher_at_work_takes_nothing_that_git_brings() {
     env.git(&["commit", "--quiet", "--message", "innocent"]);
     env.git(&["switch", "--quiet", "main"]);
     let _watcher = Watcher::start(&env);
-    let said = || log(&env);
-    eventually("it begins", || said().contains("watching"));
+    let answers = || log(&env);
+    eventually("it begins", || answers().contains("watching"));
     env.git(&["merge", "--quiet", "evil"]);
-    eventually("it says what is the matter", || said().contains("`.aof` is committed here"));
+    eventually("it says what is the matter", || answers().contains("`.aof` is committed here"));
     assert_eq!(env.head(), env.git(&["rev-parse", "evil"]).trim());
     assert!(env.task_text(&id).contains("current: review"));
     env.git(&["reset", "--quiet", "--hard", "HEAD~"]);
     let _ = fs::remove_dir_all(env.path(".aof/inbox"));
-    eventually("it goes on", || said().contains("resumed"));
+    eventually("it goes on", || answers().contains("resumed"));
 }
 
 #[test]
@@ -227,9 +227,9 @@ fn files_of_the_checkout_around_a_project_branch_stop_all_commands() {
         &["task", "new", "Another"],
     ] {
         let output = env.aof(args).code(6);
-        let said = format!("{}{}", output.stdout, output.stderr);
-        assert!(said.contains("`.aof` is committed in the checkout `"), "{output}");
-        assert!(said.contains(&format!("`git -C {here} rm -r --cached .aof`")), "{output}");
+        let answer = format!("{}{}", output.stdout, output.stderr);
+        assert!(answer.contains("`.aof` is committed in the checkout `"), "{output}");
+        assert!(answer.contains(&format!("`git -C {here} rm -r --cached .aof`")), "{output}");
         assert_eq!(
             (env.git(&["rev-parse", "tasks"]), fs::read_to_string(&victim).unwrap()),
             (head.clone(), "precious\n".into())

@@ -362,7 +362,7 @@ fn commits_have_the_author_and_signature_that_git_would_use() {
         let expected = if is_made { scene.last() } else { before };
         let (is_new, by_aof) = scene.run(scene.env.aof_command(&["new", "A"]));
         let home = scene.env.home();
-        let told = || {
+        let printed = || {
             let config = fs::read_to_string(home.join(".gitconfig")).unwrap();
             let own = scene.env.read(".git/config");
             format!(
@@ -372,11 +372,11 @@ fn commits_have_the_author_and_signature_that_git_would_use() {
         };
         if is_made && expected.iter().any(|line| line.ends_with("<>")) {
             // Git may commit without an address. To aof people are known by it.
-            assert!(by_aof.contains("`user.email` is not set"), "{}", told());
+            assert!(by_aof.contains("`user.email` is not set"), "{}", printed());
             continue;
         }
-        assert_eq!(is_made, is_new, "{}", told());
-        assert_eq!(expected, scene.last(), "{}", told());
+        assert_eq!(is_made, is_new, "{}", printed());
+        assert_eq!(expected, scene.last(), "{}", printed());
         made += usize::from(is_made);
         refused += usize::from(!is_made);
         signed += usize::from(is_made && expected.iter().any(|line| line.starts_with("gpgsig")));

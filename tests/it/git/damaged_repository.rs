@@ -109,15 +109,15 @@ fn an_index_of_a_pack_that_leads_nowhere_ends_with_a_word() {
         fs::write(&path, &index).unwrap();
         for args in [&["verify"][..], &["verify", "--since", "HEAD~2"], &["events", "rebuild"]] {
             let output = env.aof(args).code(1);
-            let is_told = output.stderr.starts_with("error: the ")
+            let is_reported = output.stderr.starts_with("error: the ")
                 && output.stderr.contains("git fetch --refetch");
-            assert!(is_told, "{offset:x} {args:?}: {output}");
+            assert!(is_reported, "{offset:x} {args:?}: {output}");
         }
     }
 }
 
 #[test]
-fn grafts_and_replacements_count_for_nothing_and_are_told() {
+fn grafts_and_replacements_count_for_nothing_and_are_reported() {
     let (env, id) = scene();
     let before = env.aof(&["verify", "--json"]).success().json();
     assert_eq!(before["ignored"], serde_json::json!([]));
@@ -205,11 +205,11 @@ fn an_unverifiable_change_is_committed_and_reported() {
     fs::write(&file, &whole[..20]).unwrap();
     let head = env.head();
     let committed = env.try_git(&["commit", "--quiet", "--message", "mine"]).code(0);
-    let told: Vec<&str> =
+    let output: Vec<&str> =
         committed.stderr.lines().filter(|line| line.starts_with("not checked: ")).collect();
-    assert_eq!(told.len(), 1, "{committed}");
+    assert_eq!(output.len(), 1, "{committed}");
     assert!(
-        told[0].contains("is damaged") && told[0].contains("`aof verify` checks the commit"),
+        output[0].contains("is damaged") && output[0].contains("`aof verify` checks the commit"),
         "{committed}"
     );
     assert_eq!(env.git(&["rev-parse", "HEAD^"]).trim(), head.trim());
@@ -335,10 +335,10 @@ fn a_lender_that_is_gone_is_named_and_so_is_the_file_that_names_it() {
     fs::remove_file(&alternates).unwrap();
     fs::create_dir(&alternates).unwrap();
     let output = verify().code(1);
-    let is_told = output.stderr.contains(
+    let is_reported = output.stderr.contains(
         "objects/info/alternates` cannot be read: it is a folder, and no file; make it a file",
     );
-    assert!(is_told, "{output}");
+    assert!(is_reported, "{output}");
 }
 
 #[test]

@@ -51,8 +51,8 @@ fn a_task_is_refused_only_if_git_would_change_its_bytes() {
         // A transition writes what is committed, with LF; an edit with CRLF is refused.
         env.edit(&path, "title: Add login", "title: Add logins");
         let refused = env.say(&id, "agent-7", "complete", &[]).code(5);
-        let told = format!("would change the bytes of `tasks/AOF-xxxxx.md` in a commit (`{by}`)");
-        assert!(refused.stderr.contains(&told), "{line:?}: {refused}");
+        let output = format!("would change the bytes of `tasks/AOF-xxxxx.md` in a commit (`{by}`)");
+        assert!(refused.stderr.contains(&output), "{line:?}: {refused}");
         assert!(refused.stderr.contains(&format!("`tasks/** {fix}`")), "{line:?}: {refused}");
         let _ = env.aof(&["task", "new", "Another"]).success();
         // As the message says.
@@ -86,8 +86,9 @@ fn a_task_with_a_filter_is_refused() {
 }
 
 /// Adds the advised line to the advised file, and returns both.
-fn follow(env: &TestEnvironment, told: &str) -> (String, String) {
-    let after = |word: &str| told.split_once(word).unwrap().1.split('`').next().unwrap().to_owned();
+fn follow(env: &TestEnvironment, output: &str) -> (String, String) {
+    let after =
+        |word: &str| output.split_once(word).unwrap().1.split('`').next().unwrap().to_owned();
     let top = env.home().with_file_name("project").display().to_string();
     let (line, file) =
         (after("add the line `"), after("at the end of `").replace("$PROJECT", &top));

@@ -135,10 +135,10 @@ fn a_shallow_clone_is_judged_and_synced_as_far_as_it_goes() {
     let _ = env.aof(&["sync"]).success();
     let _ = there(&["sync"]);
     let _ = env.aof(&["sync"]).success();
-    for told in
+    for output in
         [env.aof(&["task", "show", &id]).success().stdout, there(&["task", "show", &id]).stdout]
     {
-        assert!(told.contains("Seen") && told.contains("Three"), "{told}");
+        assert!(output.contains("Seen") && output.contains("Three"), "{output}");
     }
     let _ = there(&["verify"]);
 }
@@ -305,18 +305,18 @@ fn one_inbox_counts_and_files_elsewhere_are_named() {
         log(&env).contains("drop completion files into `.aof/branch/.aof/inbox/`")
     });
     drop(watcher);
-    let said = format!("task: {id}\nagent: agent-1\noutcome: complete\nsummary: Done\n");
-    drop_file(&env, "login.yaml", said);
+    let answer = format!("task: {id}\nagent: agent-1\noutcome: complete\nsummary: Done\n");
+    drop_file(&env, "login.yaml", answer);
     let _ = env.aof(&["watch", "--once"]).success();
     let status = env.aof(&["status"]).success().stdout;
     assert!(
         status.contains("in `$PROJECT/.aof/inbox`, where nobody takes them: login.yaml"),
         "{status}"
     );
-    let told = env.aof(&["doctor"]).code(1).stdout;
+    let output = env.aof(&["doctor"]).code(1).stdout;
     assert!(
-        told.contains("login.yaml") && told.contains("`$PROJECT/.aof/branch/.aof/inbox`"),
-        "{told}"
+        output.contains("login.yaml") && output.contains("`$PROJECT/.aof/branch/.aof/inbox`"),
+        "{output}"
     );
     fs::rename(env.path(".aof/inbox/login.yaml"), env.path(".aof/branch/.aof/inbox/login.yaml"))
         .unwrap();
@@ -364,16 +364,16 @@ fn shown_git_commands_work_in_the_readers_folder() {
     let status = env.aof(&["status", "--json"]).success().json();
     let points = status["attention"].as_array().unwrap();
     let missing = points.iter().find(|point| point["code"] == "task_missing").unwrap();
-    let told = missing["fix"].as_str().unwrap().split('`').nth(1).unwrap();
-    assert!(told.starts_with("git -C .aof/branch restore "), "{told}");
-    let run = |told: &str| {
+    let output = missing["fix"].as_str().unwrap().split('`').nth(1).unwrap();
+    assert!(output.starts_with("git -C .aof/branch restore "), "{output}");
+    let run = |output: &str| {
         env.run({
             let mut shell = env.command("sh");
-            shell.args(["-c", told]);
+            shell.args(["-c", output]);
             shell
         })
     };
-    let _ = run(&told.replace("AOF-xxxxx", &id)).success();
+    let _ = run(&output.replace("AOF-xxxxx", &id)).success();
     assert!(env.exists(&path));
     env.edit(&path, "status: ready", "status: blocked");
     let refused = env.aof(&["task", "comment", &id, "-m", "Seen"]);
@@ -414,19 +414,20 @@ fn shown_git_commands_work_in_the_readers_folder() {
     env.edit(&path, "status: ready", "status: blocked");
     for command in ["doctor", "status", "why"] {
         let args = [command, &id];
-        let said = env.aof(if command == "why" { &args } else { &args[..1] });
+        let answer = env.aof(if command == "why" { &args } else { &args[..1] });
         assert!(
-            said.stdout
+            answer
+                .stdout
                 .contains("`git -C .aof/branch restore --source=HEAD --staged --worktree tasks/"),
-            "{said}"
+            "{answer}"
         );
     }
     // From elsewhere the whole path is told.
     env.write("sub/x.txt", "x");
     let mut inside = env.aof_command(&["status"]);
     inside.current_dir(env.path("sub"));
-    let said = env.run(inside).success();
-    assert!(said.stdout.contains("git -C $PROJECT/.aof/branch restore"), "{said}");
+    let answer = env.run(inside).success();
+    assert!(answer.stdout.contains("git -C $PROJECT/.aof/branch restore"), "{answer}");
 }
 
 #[test]

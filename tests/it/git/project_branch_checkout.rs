@@ -41,8 +41,8 @@ fn refused(env: &TestEnvironment) -> Output {
 }
 
 /// Runs the command of that number that the hint names.
-fn follow_hint(env: &TestEnvironment, said: &Output, number: usize) {
-    let hint = said.stderr.split("hint: ").nth(1).unwrap();
+fn follow_hint(env: &TestEnvironment, answer: &Output, number: usize) {
+    let hint = answer.stderr.split("hint: ").nth(1).unwrap();
     let root = env.home().parent().unwrap().display().to_string();
     let command = hint
         .split('`')
@@ -57,25 +57,25 @@ fn follow_hint(env: &TestEnvironment, said: &Output, number: usize) {
 }
 
 #[test]
-fn a_detached_head_is_told() {
+fn a_detached_head_is_reported() {
     let (env, id) = with_work();
     env.git(&["-C", ".aof/branch", "checkout", "--quiet", "--detach"]);
-    let said = refused(&env);
-    assert_snapshot!(said.stderr, @"
+    let answer = refused(&env);
+    assert_snapshot!(answer.stderr, @"
     error: the project is kept on the branch `aof`, and `$PROJECT/.aof/branch`, where that is checked out, is not a worktree of this repository with that branch
 
     hint: if it has another branch checked out, or none: `git -C $PROJECT/.aof/branch switch aof`; if it lost its `.git`: `git -C $PROJECT worktree repair`; if it was moved: `git -C $PROJECT worktree repair $PROJECT/.aof/branch`; else move it elsewhere, with all that is in it, and the branch is checked out again
     ");
-    follow_hint(&env, &said, 0);
+    follow_hint(&env, &answer, 0);
     assert!(env.aof(&["task", "show", &id]).success().stdout.contains("Log in"));
 }
 
 #[test]
-fn another_branch_is_told() {
+fn another_branch_is_reported() {
     let (env, id) = with_work();
     env.git(&["-C", ".aof/branch", "switch", "--quiet", "-c", "other"]);
-    let said = refused(&env);
-    follow_hint(&env, &said, 0);
+    let answer = refused(&env);
+    follow_hint(&env, &answer, 0);
     assert!(env.aof(&["task", "show", &id]).success().stdout.contains("Log in"));
     // The same where the project moves to another branch: what people have of the old one stays theirs.
     env.git(&["branch", "tasks", "aof"]);
@@ -138,8 +138,8 @@ fn a_repository_that_was_moved_keeps_its_work() {
     let moved = env.home().with_file_name("moved here");
     fs::rename(env.path(""), &moved).unwrap();
     env.enter(moved);
-    let said = refused(&env);
-    follow_hint(&env, &said, 2);
+    let answer = refused(&env);
+    follow_hint(&env, &answer, 2);
     assert!(env.aof(&["task", "show", &id]).success().stdout.contains("Log in"));
     assert_eq!(env.git(&["-C", ".aof/branch", "diff", "--cached", "--name-only"]), "org.yaml\n");
 }
@@ -165,8 +165,8 @@ fn a_lost_worktree_is_reported() {
     let (env, id) = with_work();
     let link = env.read(".aof/branch/.git");
     fs::remove_file(env.path(".aof/branch/.git")).unwrap();
-    let said = refused(&env);
-    follow_hint(&env, &said, 1);
+    let answer = refused(&env);
+    follow_hint(&env, &answer, 1);
     assert_eq!(env.read(".aof/branch/.git"), link);
     assert!(env.aof(&["task", "show", &id]).success().stdout.contains("Log in"));
     // Where git has forgotten it, nobody can bring it back.
@@ -183,15 +183,15 @@ fn a_lost_worktree_is_reported() {
 }
 
 #[test]
-fn a_link_is_told_and_never_followed() {
+fn a_link_is_reported_and_never_followed() {
     let (env, _) = with_work();
     env.git(&["worktree", "remove", "--force", ".aof/branch"]);
     for target in ["../../other", "../../nowhere"] {
         fs::create_dir_all(env.path("../other")).unwrap();
         std::os::unix::fs::symlink(target, env.path(".aof/branch")).unwrap();
-        let said = env.aof(&["status"]).code(4);
-        assert!(said.stderr.contains(&format!("is a symbolic link to `{target}`")), "{said}");
-        follow_hint(&env, &said, 0);
+        let answer = env.aof(&["status"]).code(4);
+        assert!(answer.stderr.contains(&format!("is a symbolic link to `{target}`")), "{answer}");
+        follow_hint(&env, &answer, 0);
         assert!(!env.aof(&["status"]).success().stdout.is_empty());
         assert_eq!(fs::read_dir(env.path("../other")).unwrap().count(), 0);
         env.git(&["worktree", "remove", "--force", ".aof/branch"]);
@@ -221,8 +221,8 @@ fn a_person_s_checkout_is_reported_until_it_is_done() {
     git.args(["worktree", "add", "--quiet", ".aof/branch", "aof"]);
     let theirs = git.spawn().unwrap();
     eventually("git checks out", || env.home().join("begun").exists());
-    let said = env.aof(&["status", "--wait", "0"]).code(4);
-    assert_snapshot!(said.stderr, @"
+    let answer = env.aof(&["status", "--wait", "0"]).code(4);
+    assert_snapshot!(answer.stderr, @"
     error: `$PROJECT/.aof/branch` was not checked out completely
 
     hint: if no git works there, remove it with `git worktree remove --force --force $PROJECT/.aof/branch`
@@ -238,15 +238,15 @@ fn a_second_command_waits_no_longer_than_its_limit() {
     slow_checkouts(&env);
     let first = env.start(&["task", "show", &id]);
     eventually("git checks out", || env.home().join("begun").exists());
-    let said = env.aof(&["task", "show", &id, "--wait", "0"]).code(7);
-    assert!(said.stderr.contains("`aof show`"), "{said}");
+    let answer = env.aof(&["task", "show", &id, "--wait", "0"]).code(7);
+    assert!(answer.stderr.contains("`aof show`"), "{answer}");
     go(&env);
     assert!(env.finish("aof", first).success().stdout.contains("Add login"));
     assert!(!env.exists(".git/worktrees/branch/locked"));
 }
 
 #[test]
-fn a_killed_checkout_is_told_and_made_again_once_it_is_removed() {
+fn a_killed_checkout_is_reported_and_made_again_once_it_is_removed() {
     let (env, id) = without_its_folder();
     // Git and all that it started die in the middle.
     env.write(".git/info/attributes", "tasks/** filter=deadly\n");
@@ -255,10 +255,10 @@ fn a_killed_checkout_is_told_and_made_again_once_it_is_removed() {
     assert!(env.exists(".git/worktrees/branch/locked") && env.exists(".aof/branch/org.yaml"));
     fs::remove_file(env.path(".git/info/attributes")).unwrap();
     env.write(".aof/branch/notes.txt", "mine\n");
-    let said = env.aof(&["task", "show", &id, "--wait", "0"]).code(4);
-    assert!(said.stderr.contains("was not checked out completely"), "{said}");
+    let answer = env.aof(&["task", "show", &id, "--wait", "0"]).code(4);
+    assert!(answer.stderr.contains("was not checked out completely"), "{answer}");
     assert_eq!(env.read(".aof/branch/notes.txt"), "mine\n");
-    follow_hint(&env, &said, 0);
+    follow_hint(&env, &answer, 0);
     let _ = env.aof(&["task", "show", &id]).success();
     assert!(env.exists(&format!(".aof/branch/tasks/{id}.md")));
 }

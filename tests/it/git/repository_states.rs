@@ -132,10 +132,10 @@ fn while_git_is_in_the_middle_of_something_commands_wait() {
 }
 
 /// Returns what the status advises for rules that differ from what is committed.
-fn told_of_rules(status: &serde_json::Value) -> Option<String> {
+fn remarks_about_rules(status: &serde_json::Value) -> Option<String> {
     let mut all = status["attention"].as_array().unwrap().iter();
-    let told = all.find(|one| one["code"] == "rules_not_committed")?;
-    Some(told["fix"].as_str().unwrap().to_owned())
+    let output = all.find(|one| one["code"] == "rules_not_committed")?;
+    Some(output["fix"].as_str().unwrap().to_owned())
 }
 
 #[test]
@@ -166,22 +166,22 @@ fn in_the_middle_of_something_the_status_says_how_to_go_on_and_not_to_commit() {
         for text in [None, Some("solved")] {
             text.map(rules);
             let status = env.aof(&["status", "--json"]).success().json();
-            let told = told_of_rules(&status).unwrap_or_else(|| panic!("{status}"));
+            let output = remarks_about_rules(&status).unwrap_or_else(|| panic!("{status}"));
             assert!(
-                !told.contains("git commit")
-                    && told.ends_with(&format!("`git add project.yaml && {go_on}`")),
-                "{told}"
+                !output.contains("git commit")
+                    && output.ends_with(&format!("`git add project.yaml && {go_on}`")),
+                "{output}"
             );
         }
         let status = env.aof(&["status", "--json"]).success().json();
-        let told = told_of_rules(&status).unwrap();
+        let output = remarks_about_rules(&status).unwrap();
         let mut shell = env.command("sh");
         shell
             .env("GIT_EDITOR", "true")
-            .args(["-c", told.trim_end_matches('`').rsplit('`').next().unwrap()]);
+            .args(["-c", output.trim_end_matches('`').rsplit('`').next().unwrap()]);
         let _ = env.run(shell).success();
         let status = env.aof(&["status", "--json"]).success().json();
-        assert_eq!(told_of_rules(&status), None);
+        assert_eq!(remarks_about_rules(&status), None);
         assert!(!status.to_string().contains("git_busy"), "{status}");
     }
 }
@@ -198,9 +198,9 @@ fn one_that_waits_says_so_and_goes_on() {
     ");
     let mut child = env
         .start(&["task", "complete", &id, "--agent", "agent-7", "-s", "Did it", "--wait", "60s"]);
-    let mut said = std::io::BufReader::new(child.stderr.take().unwrap());
+    let mut answer = std::io::BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
-    std::io::BufRead::read_line(&mut said, &mut line).unwrap();
+    std::io::BufRead::read_line(&mut answer, &mut line).unwrap();
     assert!(line.starts_with("waiting: "), "{line}");
     env.git(&["checkout", "--quiet", "main"]);
     let _ = env.finish("aof complete", child).success();
@@ -222,9 +222,9 @@ fn the_index_lock_of_another_is_waited_for_and_never_broken() {
     assert_eq!(env.task_text(&id), text);
     assert!(!env.is_in_the_middle());
     let output = env.say(&id, "agent-7", "complete", &["--wait", "1s"]).code(7);
-    let told = "waiting: another git process has the index (`.git/index.lock`)\n";
+    let printed = "waiting: another git process has the index (`.git/index.lock`)\n";
     assert!(
-        output.stderr.starts_with(told) && output.stderr.matches("waiting:").count() == 1,
+        output.stderr.starts_with(printed) && output.stderr.matches("waiting:").count() == 1,
         "{output}"
     );
 

@@ -29,7 +29,7 @@ fn taken_back(env: &TestEnvironment, how: &str, act: impl FnOnce()) {
     env.git(&["reset", "--quiet", "--hard"]);
 }
 
-fn told(env: &TestEnvironment) -> Vec<(String, String)> {
+fn issues(env: &TestEnvironment) -> Vec<(String, String)> {
     let status = env.aof_aside(&["status", "--json"]).success().json();
     let points = status["attention"]
         .as_array()
@@ -53,13 +53,13 @@ fn follow(env: &TestEnvironment, fix: &str) {
 fn steps_lost_to_a_reset_are_reported_and_return_by_the_named_command() {
     for how in [RESET, ABORTED] {
         let (env, id) = scene();
-        assert_eq!(told(&env), []);
+        assert_eq!(issues(&env), []);
         taken_back(&env, how, || {
             let _ = env.complete(&id, "agent-7").success();
             let _ = env.aof(&["task", "comment", &id, "-m", "Look"]).success();
         });
         assert!(!env.task_text(&id).contains("agent-7"));
-        let points = told(&env);
+        let points = issues(&env);
         assert_eq!(points.len(), 1);
         let (problem, fix) = &points[0];
         assert_eq!(problem, "git was overtaken and moved the branch back over 2 steps: AOF-xxxxx");
@@ -67,7 +67,7 @@ fn steps_lost_to_a_reset_are_reported_and_return_by_the_named_command() {
         let doctor = env.aof_aside(&["doctor"]).stdout;
         assert!(doctor.contains("[taken_back]"), "{doctor}");
         follow(&env, fix);
-        assert_eq!(told(&env), []);
+        assert_eq!(issues(&env), []);
         assert_eq!(entries(&env, &id), ["implement agent-7 complete"]);
         let _ = verified(&env).success();
     }
@@ -84,14 +84,14 @@ fn lost_steps_are_merged_into_a_branch_that_has_gone_on() {
         let noted = if same { &id } else { &other };
         env.write(&env.task_path(noted), env.task_text(noted) + "\nLook.\n");
         env.commit_all("a note");
-        let points = told(&env);
+        let points = issues(&env);
         assert!(points.len() == 1 && points[0].1.starts_with("`git merge "), "{points:?}");
         if by_doctor {
             assert!(env.aof(&["doctor", "--fix"]).stdout.contains("[taken_back]"));
         } else {
             follow(&env, &points[0].1);
         }
-        assert_eq!(told(&env), []);
+        assert_eq!(issues(&env), []);
         assert_eq!(entries(&env, &id), ["implement agent-7 complete"]);
         assert!(env.task_text(noted).contains("Look"));
         assert_eq!(env.git(&["status", "--porcelain"]), "");
@@ -140,9 +140,9 @@ fn a_visit_that_was_done_again_supersedes_the_one_that_was_dropped() {
     });
     go_on(&env);
     let _ = env.complete(&id, "agent-8").success();
-    let said = env.aof(&["watch", "--once"]).success().stdout;
-    assert!(said.contains("1 step is on the branch again"), "{said}");
-    assert_eq!(told(&env), []);
+    let answer = env.aof(&["watch", "--once"]).success().stdout;
+    assert!(answer.contains("1 step is on the branch again"), "{answer}");
+    assert_eq!(issues(&env), []);
     let message = env.git(&["log", "-1", "--format=%B"]);
     assert!(message.starts_with("sync: merge steps that git dropped from main\n"), "{message}");
     assert!(message.contains("Aof-Superseded: ") && message.contains(" by agent-7 (complete)"));
@@ -163,10 +163,10 @@ fn steps_that_are_back_already_are_not_counted() {
     });
     go_on(&env);
     env.git(&["cherry-pick", &picked]);
-    let points = told(&env);
+    let points = issues(&env);
     assert!(points[0].0.contains("over 3 steps"), "{points:?}");
     follow(&env, &points[0].1);
-    assert_eq!(told(&env), []);
+    assert_eq!(issues(&env), []);
     assert!(["one", "two", "three"].iter().all(|word| env.task_text(&id).contains(word)));
     let _ = verified(&env).success();
 }
@@ -180,7 +180,7 @@ fn a_branch_that_a_person_moved_elsewhere_gets_nothing_back() {
         let _ = env.complete(&id, "agent-7").success();
     });
     env.git(&["reset", "--quiet", "--hard", &begun]);
-    assert_eq!(told(&env), []);
+    assert_eq!(issues(&env), []);
 }
 
 #[test]
@@ -190,9 +190,9 @@ fn steps_still_in_the_files_are_committed_again_in_silence() {
     let _ = env.complete(&id, "agent-7").success();
     let _ = env.aof(&["task", "comment", &id, "-m", "Look"]).success();
     overtaken(&env, RESET, &begun);
-    assert_eq!(told(&env), []);
+    assert_eq!(issues(&env), []);
     let _ = env.aof(&["watch", "--once"]).success();
-    assert_eq!(told(&env), []);
+    assert_eq!(issues(&env), []);
     assert!(env.task_text(&id).contains("Look"));
 }
 
@@ -201,14 +201,14 @@ fn a_person_may_take_back_a_step() {
     let (env, id) = scene();
     let _ = env.complete(&id, "agent-7").success();
     env.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
-    assert_eq!(told(&env), []);
+    assert_eq!(issues(&env), []);
     // A commit of one's own: who moved the branch over it was no command of aof's that overtook git.
     taken_back(&env, RESET, || {
         env.write("code.txt", "mine\n");
         env.commit_all("mine");
     });
     env.git(&["reset", "--quiet"]);
-    assert_eq!(told(&env), []);
+    assert_eq!(issues(&env), []);
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn the_watcher_restores_the_branch_and_keeps_staged_changes() {
     assert_eq!(entries(&env, &id), ["implement agent-7 complete"]);
     eventually("no record is left", || !env.is_in_the_middle());
     assert_eq!(env.git(&["status", "--porcelain"]), "A  code.txt\n");
-    assert_eq!(told(&env), []);
+    assert_eq!(issues(&env), []);
     let _ = verified(&env).success();
 }
 
@@ -256,16 +256,16 @@ fn a_sweep_and_the_doctor_put_it_back_too() {
             let _ = env.aof(&["task", "cancel", &id, "--reason", "Not now"]).success();
         });
         if doctor {
-            assert!(told(&env)[0].1.ends_with("; `aof doctor --fix` does it"));
+            assert!(issues(&env)[0].1.ends_with("; `aof doctor --fix` does it"));
             assert!(env.aof(&["doctor", "--fix"]).stdout.contains("[taken_back]"));
         } else {
-            let said = env.aof(&["watch", "--once", "--json"]).success().stdout;
+            let answer = env.aof(&["watch", "--once", "--json"]).success().stdout;
             assert!(
-                said.contains("\"event\":\"put_back\",\"tasks\":[\"AOF-xxxxx\"],\"steps\":2"),
-                "{said}"
+                answer.contains("\"event\":\"put_back\",\"tasks\":[\"AOF-xxxxx\"],\"steps\":2"),
+                "{answer}"
             );
         }
-        assert_eq!(told(&env), []);
+        assert_eq!(issues(&env), []);
         assert_eq!(entries(&env, &id).len(), 2);
         assert_eq!(env.git(&["status", "--porcelain"]), "");
         let _ = verified(&env).success();
@@ -284,19 +284,19 @@ fn an_obstacle_stays_and_is_reported_once() {
     taken_back_whole(&env, || drop(env.complete(&id, "agent-7").success()));
     env.edit(&path, "Add login", "Add a login");
     let (head, text) = (env.head(), env.read(&path));
-    let said = env.aof(&["watch", "--once"]);
+    let answer = env.aof(&["watch", "--once"]);
     let what = "git was overtaken and moved the branch back over 1 step: AOF-xxxxx";
-    assert_eq!(format!("{}{}", said.stdout, said.stderr).matches(what).count(), 1, "{said}");
+    assert_eq!(format!("{}{}", answer.stdout, answer.stderr).matches(what).count(), 1, "{answer}");
     assert_eq!((env.head(), env.read(&path)), (head, text));
     assert!(!env.is_in_the_middle());
     let fixed = env.aof(&["doctor", "--fix"]);
     assert!(fixed.stdout.contains("[taken_back]"), "{fixed}");
-    let points = told(&env);
+    let points = issues(&env);
     let (aside, rest) = points[0].1.split_once("; then ").expect("two things to do");
     assert_eq!(aside, "put aside what you changed in tasks/AOF-xxxxx.md (`git stash`)");
     env.git(&["stash", "--quiet"]);
     follow(&env, rest);
-    assert_eq!(told(&env), []);
+    assert_eq!(issues(&env), []);
     assert_eq!(entries(&env, &id), ["implement agent-7 complete"]);
     let _ = verified(&env).success();
 }

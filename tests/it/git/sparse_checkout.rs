@@ -20,12 +20,12 @@ fn tasks_outside_of_a_sparse_checkout_are_not_gone() {
         env.git(&["sparse-checkout", "set", "--cone", "src"]);
         assert!(!env.exists("tasks"));
         let problem = format!("git leaves the files of {tasks} tasks out of this checkout: ");
-        for told in [env.aof(&["status"]).success().stdout, env.aof(&["doctor"]).code(1).stdout] {
+        for output in [env.aof(&["status"]).success().stdout, env.aof(&["doctor"]).code(1).stdout] {
             assert!(
-                told.contains(&problem) && told.contains("`git sparse-checkout add tasks`"),
-                "{told}"
+                output.contains(&problem) && output.contains("`git sparse-checkout add tasks`"),
+                "{output}"
             );
-            assert!(!told.contains("is gone") && !told.contains("git restore"), "{told}");
+            assert!(!output.contains("is gone") && !output.contains("git restore"), "{output}");
         }
         let refused = env.say(&id, "agent-7", "complete", &[]).code(3);
         let error =
@@ -62,17 +62,17 @@ fn lists_that_lack_tasks_of_a_sparse_checkout_say_so() {
         &["gate", "status"],
         &["next", "--agent", "agent-7"],
     ];
-    let told =
+    let printed =
         |text: &str| text.contains("out of this sparse checkout; `git sparse-checkout add tasks`");
     for args in commands {
-        assert!(!told(
+        assert!(!printed(
             &env.aof(&[args, &["--dry-run"][..usize::from(args[0] == "next")]].concat()).stderr
         ));
     }
     env.git(&["sparse-checkout", "set", "--cone", "src"]);
     for args in commands {
         let output = env.aof(args).success();
-        assert!(told(&output.stderr) && output.stderr.contains("files of 2 tasks"), "{output}");
+        assert!(printed(&output.stderr) && output.stderr.contains("files of 2 tasks"), "{output}");
     }
     for args in [["list", "--json"], ["search", "--json"]] {
         let words = [&args[..], &["login"][..usize::from(args[0] == "search")]].concat();

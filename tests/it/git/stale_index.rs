@@ -59,10 +59,10 @@ fn the_watcher_restores_committed_entries_of_the_index_and_keeps_staged_ones() {
     eventually("it begins", || log(&env).contains("watching"));
     complete(&env, &id);
     eventually("the index has what is committed", || staged(&env) == own);
-    let told = format!(
+    let output = format!(
         "git's index had an earlier version of tasks/{id}.md, left by a git command that raced with another one"
     );
-    eventually("it is told", || log(&env).contains(&told));
+    eventually("it is told", || log(&env).contains(&output));
     // A finished task is at another place, with what is beside it.
     cancel(&env, &id);
     eventually("the index has what is committed", || staged(&env) == own);
@@ -83,9 +83,9 @@ fn a_sweep_repairs_every_layout_of_the_index() {
         let _ = env.aof(&["watch", "--once", "--json"]);
         assert!(staged(&env).contains(&format!("tasks/{id}.md")));
         fs::remove_file(env.path(".git/index.lock")).unwrap();
-        let told = env.aof(&["watch", "--once", "--json"]).success().stdout;
+        let output = env.aof(&["watch", "--once", "--json"]).success().stdout;
         let event = "\"event\":\"index_caught_up\",\"files\":[\"tasks/AOF-xxxxx.md\"]";
-        assert!(told.contains(event), "{told}");
+        assert!(output.contains(event), "{output}");
         assert_eq!(staged(&env), "A\tcode.txt\n");
         let again = env.aof(&["watch", "--once", "--json"]).success().stdout;
         assert!(!again.contains("index_caught_up"), "{again}");
@@ -108,14 +108,14 @@ fn staged_reversals_are_reported_by_status_and_repaired_by_the_doctor() {
     assert!(codes(&env).is_empty());
     complete(&env, &id);
     assert_eq!(codes(&env), ["index_behind"]);
-    let told = env.aof_aside(&["status"]).success().stdout;
+    let output = env.aof_aside(&["status"]).success().stdout;
     assert!(
-        told.contains("git's index has an earlier version of 1 task file: tasks/AOF-xxxxx.md"),
-        "{told}"
+        output.contains("git's index has an earlier version of 1 task file: tasks/AOF-xxxxx.md"),
+        "{output}"
     );
     assert!(
-        told.contains("`git restore --staged tasks/AOF-xxxxx.md`; `aof doctor --fix` does it"),
-        "{told}"
+        output.contains("`git restore --staged tasks/AOF-xxxxx.md`; `aof doctor --fix` does it"),
+        "{output}"
     );
     assert!(env.aof(&["doctor", "--fix"]).stdout.contains("[index_behind]"));
     assert_eq!((codes(&env), staged(&env)), (Vec::new(), String::new()));
@@ -138,11 +138,13 @@ fn is_stopped(env: &TestEnvironment, id: &str) {
     let head = env.head();
     let refused = commit(env, &[]);
     assert_ne!(refused.code, Some(0), "{refused}");
-    let told = refused.stderr.replace("AOF-xxxxx", id);
-    assert!(told.contains("not committed: this would "), "{refused}");
+    let output = refused.stderr.replace("AOF-xxxxx", id);
+    assert!(output.contains("not committed: this would "), "{refused}");
     assert_eq!(env.head(), head);
-    let command =
-        told.split('`').find(|part| part.starts_with("git restore --staged ")).expect("a command");
+    let command = output
+        .split('`')
+        .find(|part| part.starts_with("git restore --staged "))
+        .expect("a command");
     env.git(&command.split(' ').skip(1).collect::<Vec<_>>());
     let _ = commit(env, &[]).success();
 }
@@ -205,8 +207,8 @@ fn in_a_subfolder_it_is_stopped_as_well() {
         refused.stderr.contains("`git restore --staged apps/web/tasks/AOF-xxxxx.md "),
         "{refused}"
     );
-    let told = env.aof(&["doctor", "--fix"]).stdout;
-    assert!(told.contains("[index_behind]"), "{told}");
+    let output = env.aof(&["doctor", "--fix"]).stdout;
+    assert!(output.contains("[index_behind]"), "{output}");
     let _ = commit(&env, &[]).success();
     assert_eq!(env.git(&["show", "--format=", "--name-only"]), "apps/web/code.txt\n");
 }
@@ -366,15 +368,15 @@ fn a_task_that_came_while_git_read_its_index_is_named_and_stays_in_git() {
     let path = format!("tasks/{id}.md");
     let index = staged(&env);
     assert_eq!(index, format!("A\tcode.txt\nD\t{path}\n"));
-    let told = env.aof_aside(&["status"]).success().stdout;
+    let output = env.aof_aside(&["status"]).success().stdout;
     assert!(
-        told.contains(&format!(
+        output.contains(&format!(
             "git's index does not have a task whose file exists: {}",
             env.plain(&path)
         )),
-        "{told}"
+        "{output}"
     );
-    assert!(told.contains(&format!("`git restore --staged {}`", env.plain(&path))), "{told}");
+    assert!(output.contains(&format!("`git restore --staged {}`", env.plain(&path))), "{output}");
     assert!(env.aof(&["doctor", "--fix"]).stdout.contains("[task_taken_out]"));
     let _ = env.aof(&["watch", "--once"]);
     assert_eq!(staged(&env), index);
@@ -388,8 +390,8 @@ fn an_edit_after_a_commit_does_not_claim_leftovers_of_git() {
     env.git(&["add", "code.txt"]);
     complete(&env, &id);
     env.edit(&path, "Add login", "Add a login");
-    let told = env.aof_aside(&["status"]).success().stdout;
-    assert!(told.contains("git's index has an earlier version of 1 task file"), "{told}");
+    let output = env.aof_aside(&["status"]).success().stdout;
+    assert!(output.contains("git's index has an earlier version of 1 task file"), "{output}");
     is_stopped(&env, &id);
     assert_eq!(env.git(&["show", "--format=", "--name-only"]), "code.txt\n");
     assert_eq!(entries(&env, &id), ["implement agent-7 complete"]);
@@ -420,8 +422,8 @@ fn an_older_version_that_a_person_staged_stays_staged() {
     let own = format!("M\ttasks/{id}.md\nM\ttasks/README.md\n").replace(&id, "AOF-xxxxx");
     assert_eq!(staged(&env).replace(&id, "AOF-xxxxx"), own);
     let index = env.git(&["ls-files", "--stage"]);
-    let told = env.aof(&["watch", "--once", "--json"]).success().stdout;
-    assert!(!told.contains("index_caught_up"), "{told}");
+    let output = env.aof(&["watch", "--once", "--json"]).success().stdout;
+    assert!(!output.contains("index_caught_up"), "{output}");
     assert!(
         !env.aof_aside(&["status"]).success().stdout.contains("git's index has an earlier version")
     );

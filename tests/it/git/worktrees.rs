@@ -68,9 +68,9 @@ fn no_task_is_handed_out_in_two_worktrees() {
 #[test]
 fn one_ticket_counts_in_one_worktree() {
     let (env, ids) = two_worktrees(2);
-    let said = ["--outcome", "complete", "--summary", "Did it"];
+    let answer = ["--outcome", "complete", "--summary", "Did it"];
     let complete = |id: &str, agent: &str| {
-        let words = [&["task", "complete", id, "--agent", agent][..], &said].concat();
+        let words = [&["task", "complete", id, "--agent", agent][..], &answer].concat();
         words.into_iter().map(str::to_owned).collect::<Vec<_>>()
     };
     let here = |words: &[String]| env.aof(&words.iter().map(String::as_str).collect::<Vec<_>>());

@@ -60,7 +60,7 @@ fn is_mended(env: &TestEnvironment, code: &str) {
 
 /// Expects that it is told, and that nobody does anything about it.
 #[track_caller]
-fn is_only_told(env: &TestEnvironment, code: &str) {
+fn is_only_reported(env: &TestEnvironment, code: &str) {
     for args in [&[][..], &["--fix"], &["--fix", "--dry-run"]] {
         assert_eq!(found(env, args), [format!("{code}: told")], "{args:?}");
     }
@@ -150,7 +150,7 @@ fn each_complaint_has_a_problem_a_reason_and_a_fix() {
 }
 
 #[test]
-fn git_is_told_how_tasks_are_merged() {
+fn git_learns_how_tasks_are_merged() {
     let env = TestEnvironment::new();
     is_mended(&env, "merge_driver_missing");
     assert_eq!(env.git(&["log", "-1", "--format=", "--name-only"]).trim(), ".gitattributes");
@@ -165,10 +165,10 @@ fn git_is_told_how_tasks_are_merged() {
         ["merge_driver_missing: told"],
         "what somebody is at is left alone"
     );
-    let told = env.aof(&["doctor"]).code(1).stdout;
+    let output = env.aof(&["doctor"]).code(1).stdout;
     assert!(
-        told.contains("fix  commit them, or take them back") && !told.contains("repairs"),
-        "{told}"
+        output.contains("fix  commit them, or take them back") && !output.contains("repairs"),
+        "{output}"
     );
     env.commit_all("and more");
     is_mended(&env, "merge_driver_missing");
@@ -186,15 +186,15 @@ fn git_is_told_how_tasks_are_merged() {
     fs::write(&hook, &mine).unwrap();
     is_well(&env);
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o644)).unwrap();
-    is_only_told(&env, "merge_hook_missing");
+    is_only_reported(&env, "merge_hook_missing");
     let comment = "#!/bin/sh\n# no aof merge-driver --check-staged here\n";
     fs::write(&hook, comment).unwrap();
     fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
-    is_only_told(&env, "merge_hook_missing");
+    is_only_reported(&env, "merge_hook_missing");
     assert_eq!(fs::read_to_string(&hook).unwrap(), comment);
     fs::remove_file(&hook).unwrap();
     std::os::unix::fs::symlink(env.path("../elsewhere"), &hook).unwrap();
-    is_only_told(&env, "merge_hook_missing");
+    is_only_reported(&env, "merge_hook_missing");
     // Managers of hooks have files of their own.
     env.write(".pre-commit-config.yaml", "entry: aof merge-driver --check-staged\n");
     is_well(&env);
@@ -223,7 +223,7 @@ fn of_two_files_that_differ_nobody_is_chosen() {
     env.write(&copy, env.task_text(&id));
     is_mended(&env, "task_doubled");
     env.write(&copy, env.task_text(&id).replace("Add login", "Add a login"));
-    is_only_told(&env, "task_doubled");
+    is_only_reported(&env, "task_doubled");
     let status = env.aof(&["status"]).success().stdout;
     assert!(
         status.contains("AOF-xxxxx has 2 files: `tasks/AOF-xxxxx.md`, `tasks/copy/AOF-xxxxx.md`"),
@@ -248,16 +248,16 @@ fn an_archived_copy_hides_an_active_task_from_no_list() {
     let copy = format!("tasks/archive/2026/02/16/{id}.md");
     env.write(&copy, "---\ntitle: Mine\n---\n");
     assert!(env.aof(&["task", "list"]).success().stdout.contains("Add login"));
-    let told = env.aof(&["doctor"]).code(1).stdout;
-    assert!(told.contains("what the others say is lost on everybody\n"), "{told}");
+    let output = env.aof(&["doctor"]).code(1).stdout;
+    assert!(output.contains("what the others say is lost on everybody\n"), "{output}");
     // Git knows nothing of one of them.
     let fix = "and remove the others, with `git rm`, or, where git does not know it, with `rm`: \
                `tasks/archive/2026/02/16/AOF-xxxxx.md`";
-    assert!(told.contains(fix), "{told}");
+    assert!(output.contains(fix), "{output}");
     env.git(&["add", "--all"]);
     env.git(&["commit", "--quiet", "--no-verify", "--message", "copy"]);
-    let told = env.aof(&["doctor"]).code(1).stdout;
-    assert!(told.contains("and remove the others with `git rm`\n"), "{told}");
+    let output = env.aof(&["doctor"]).code(1).stdout;
+    assert!(output.contains("and remove the others with `git rm`\n"), "{output}");
 }
 
 #[test]
@@ -273,15 +273,16 @@ fn of_two_files_it_is_said_which_one_counts_and_whether_any_does() {
     fs::create_dir(env.path("tasks/other")).unwrap();
     fs::rename(env.path(&format!("tasks/{id}.md")), env.path(&format!("tasks/other/{id}.md")))
         .unwrap();
-    let nobody = "nobody can tell which one counts, so no command touches it";
+    let unclear = "it is unclear which one counts, so no command touches it";
     let listed = env.aof(&["task", "list"]).code(6);
-    assert!(listed.stderr.contains(nobody), "{listed}");
+    assert!(listed.stderr.contains(unclear), "{listed}");
     let _ = env.aof(&["task", "comment", &id, "-m", "Look"]).code(6);
-    let told = env.aof(&["doctor"]).code(1);
+    let output = env.aof(&["doctor"]).code(1);
     assert!(
-        told.stdout
-            .contains("nobody can tell which of them counts, so no command touches the task"),
-        "{told}"
+        output
+            .stdout
+            .contains("it is unclear which of them counts, so no command touches the task"),
+        "{output}"
     );
 }
 
@@ -308,9 +309,11 @@ fn a_stale_index_catches_up_and_keeps_staged_changes() {
     let other = env.task_path(&env.new_task(&["Write docs"]));
     env.edit(&other, "Write docs", "Write the docs");
     env.git(&["add", &other]);
-    let told = String::from_utf8(env.aof_command(&["doctor"]).output().unwrap().stdout).unwrap();
-    let command =
-        told.split('`').find(|part| part.starts_with("git restore --staged")).expect("a command");
+    let printed = String::from_utf8(env.aof_command(&["doctor"]).output().unwrap().stdout).unwrap();
+    let command = printed
+        .split('`')
+        .find(|part| part.starts_with("git restore --staged"))
+        .expect("a command");
     env.git(&command.split(' ').skip(1).collect::<Vec<_>>());
     assert_eq!(env.git(&["diff", "--cached", "--name-only"]), "", "{command}");
 }
@@ -323,11 +326,11 @@ fn commands_for_files_in_folders_of_any_name_can_be_pasted() {
     let path = format!("{folder}/{id}.md");
     env.git(&["mv", &env.task_path(&id), &path]);
     env.commit_all("sorted");
-    let paste = |told: &str, start: &str| {
-        let command = told
+    let paste = |output: &str, start: &str| {
+        let command = output
             .split('`')
             .find(|part| part.starts_with(start))
-            .unwrap_or_else(|| panic!("{start}: {told}"));
+            .unwrap_or_else(|| panic!("{start}: {output}"));
         let mut shell = env.command("sh");
         let command = command.replace("AOF-xxxxx", &id);
         shell.args(["-c", &command]);
@@ -375,7 +378,7 @@ fn temporary_files_go_once_nobody_can_be_writing_them() {
 }
 
 #[test]
-fn locks_that_are_not_ours_are_told_and_never_removed() {
+fn locks_that_are_not_ours_are_reported_and_never_removed() {
     let (env, _) = scene();
     let lock = env.path(".git/index.lock");
     fs::write(&lock, "").unwrap();
@@ -384,7 +387,7 @@ fn locks_that_are_not_ours_are_told_and_never_removed() {
         "somebody is at work"
     );
     written_at(&env, &lock, "2026-02-16T09:00:00Z");
-    is_only_told(&env, "git_locked");
+    is_only_reported(&env, "git_locked");
     assert!(lock.exists());
     fs::remove_file(&lock).unwrap();
     is_well(&env);
@@ -398,13 +401,13 @@ fn locks_that_are_not_ours_are_told_and_never_removed() {
     ours.lock().unwrap();
     let holder = json!({"pid": 1, "command": "aof watch", "since": "2026-02-16T09:00:00Z"});
     fs::write(env.path(".aof/lock"), holder.to_string()).unwrap();
-    is_only_told(&env, "lock_held");
+    is_only_reported(&env, "lock_held");
     drop(ours);
     is_well(&env);
 }
 
 #[test]
-fn refused_completions_are_told_until_their_visit_has_ended_or_they_are_removed() {
+fn refused_completions_are_reported_until_their_visit_has_ended_or_they_are_removed() {
     let (env, id) = scene();
     let other = env.new_task(&["Add logout"]);
     let drop = |name: &str, text: String| {
@@ -440,7 +443,7 @@ fn refused_completions_are_told_until_their_visit_has_ended_or_they_are_removed(
 }
 
 #[test]
-fn completions_that_were_refused_are_told_until_somebody_looks() {
+fn completions_that_were_refused_are_reported_until_somebody_looks() {
     let (env, id) = scene();
     env.write(".aof/inbox/one.yaml", format!("task: {id}\nagent: agent-3\noutcome: nonsense\n"));
     let path = env.path(".aof/inbox/one.yaml");
@@ -448,7 +451,7 @@ fn completions_that_were_refused_are_told_until_somebody_looks() {
     let codes = found(&env, &[]);
     assert_eq!(codes, ["inbox_waiting: told", "no_watcher: told"]);
     let _ = env.aof(&["watch", "--once"]);
-    is_only_told(&env, "refused_waiting");
+    is_only_reported(&env, "refused_waiting");
     assert!(!env.aof(&["status"]).success().stdout.contains("nothing needs attention"));
     // The last one comes first.
     env.write(".aof/inbox/two.yaml", "task: AOF-nobody\nagent: agent-3\n");
@@ -459,13 +462,13 @@ fn completions_that_were_refused_are_told_until_somebody_looks() {
         status.contains("2 refused completions wait in `.aof/refused`: two.yaml, one.yaml\n"),
         "{status}"
     );
-    is_only_told(&env, "refused_waiting");
+    is_only_reported(&env, "refused_waiting");
     fs::remove_dir_all(env.path(".aof/refused")).unwrap();
     is_well(&env);
 }
 
 #[test]
-fn a_branch_that_went_another_way_than_the_remotes_is_told() {
+fn a_branch_that_went_another_way_than_the_remotes_is_reported() {
     let (env, id) = scene();
     let (server, clone) = (env.home().join("server.git"), env.home().join("clone"));
     env.git(&["init", "-q", "--bare", "--initial-branch=main", &server.to_string_lossy()]);
@@ -477,21 +480,21 @@ fn a_branch_that_went_another_way_than_the_remotes_is_told() {
     let _ = env.aof(&["-C", &there, "task", "new", "Another"]).success();
     env.git(&["-C", &there, "push", "-q"]);
     env.git(&["fetch", "-q"]);
-    is_only_told(&env, "remote_ahead");
+    is_only_reported(&env, "remote_ahead");
     let _ = env.aof(&["task", "comment", &id, "-m", "Almost there"]).success();
-    is_only_told(&env, "remote_diverged");
+    is_only_reported(&env, "remote_diverged");
     env.git(&["pull", "-q", "--no-rebase", "--no-edit"]);
     is_well(&env);
 }
 
 #[test]
-fn rules_that_are_not_in_force_are_told() {
+fn rules_that_are_not_in_force_are_reported() {
     let (env, _) = scene();
     env.write("project.yaml", format!("{PROJECT}# later\n"));
-    is_only_told(&env, "rules_not_committed");
+    is_only_reported(&env, "rules_not_committed");
     env.write("project.yaml", "workflow: {gates: 3}\n");
     env.commit_all("broken rules");
-    is_only_told(&env, "workflow_config_invalid");
+    is_only_reported(&env, "workflow_config_invalid");
     env.write("project.yaml", PROJECT);
     env.commit_all("mended rules");
     is_well(&env);
@@ -517,7 +520,7 @@ fn tasks_at_changed_gates_follow_the_rules() {
         PROJECT.replace("canReject: true", "canReject: true\n      maxRetries: 5"),
     );
     env.commit_all("more patience");
-    is_only_told(&env, "rules_drifted");
+    is_only_reported(&env, "rules_drifted");
     let _ = env.aof(&["doctor"]).success();
 }
 
@@ -526,11 +529,11 @@ fn faults_of_a_task_are_reported() {
     let (env, id) = scene();
     let path = env.task_path(&id);
     env.edit(&path, "status: ready", "status: blocked");
-    is_only_told(&env, "task_frozen");
+    is_only_reported(&env, "task_frozen");
     env.write(&path, "---\ntitle: [\n---\n");
-    is_only_told(&env, "unreadable_task");
+    is_only_reported(&env, "unreadable_task");
     fs::remove_file(env.path(&path)).unwrap();
-    is_only_told(&env, "task_missing");
+    is_only_reported(&env, "task_missing");
     env.git(&["restore", &path]);
     is_well(&env);
     // That a task is blocked is its work's own, and no fault of the project.
@@ -547,13 +550,13 @@ fn an_unfinished_operation_of_git_is_reported() {
     env.write("notes.txt", "two");
     env.commit_all("two");
     assert_ne!(env.try_git(&["merge", "-q", "main"]).code, Some(0));
-    is_only_told(&env, "git_busy");
+    is_only_reported(&env, "git_busy");
     env.git(&["merge", "--abort"]);
     is_well(&env);
 }
 
 #[test]
-fn settings_of_git_that_hurt_are_told() {
+fn settings_of_git_that_hurt_are_reported() {
     let (env, _) = scene();
     env.git(&["config", "core.autocrlf", "input"]);
     is_well(&env);
@@ -575,32 +578,32 @@ fn settings_of_git_that_hurt_are_told() {
         [("core.splitIndex", "true"), ("index.version", "4"), ("core.sparseCheckout", "true")]
     {
         env.git(&["config", name, value]);
-        is_only_told(&env, "index_layout");
+        is_only_reported(&env, "index_layout");
         let _ = env.aof(&["doctor"]).success();
         env.git(&["config", "--unset", name]);
     }
     env.git(&["config", "commit.gpgSign", "true"]);
     env.git(&["config", "gpg.program", "/nowhere/gpg"]);
-    is_only_told(&env, "cannot_sign");
+    is_only_reported(&env, "cannot_sign");
     env.git(&["config", "gpg.format", "ssh"]);
-    is_only_told(&env, "cannot_sign");
+    is_only_reported(&env, "cannot_sign");
     env.git(&["config", "commit.gpgSign", "false"]);
     env.git(&["config", "--global", "--unset", "user.name"]);
-    is_only_told(&env, "no_identity");
+    is_only_reported(&env, "no_identity");
     env.git(&["config", "user.name", "Ada"]);
     is_well(&env);
 }
 
 #[test]
-fn a_signing_key_that_is_not_there_is_told() {
+fn a_signing_key_that_is_not_there_is_reported() {
     let (env, _) = scene();
     env.git(&["config", "gpg.format", "ssh"]);
     env.git(&["config", "user.signingKey", "~/keys/ann.pub"]);
-    is_only_told(&env, "signing_key_missing");
+    is_only_reported(&env, "signing_key_missing");
     env.git(&["config", "commit.gpgSign", "true"]);
-    is_only_told(&env, "cannot_sign");
-    let told = env.aof(&["doctor"]).stdout;
-    assert!(told.contains("there is no key `$ROOT/home/keys/ann.pub`"), "{told}");
+    is_only_reported(&env, "cannot_sign");
+    let output = env.aof(&["doctor"]).stdout;
+    assert!(output.contains("there is no key `$ROOT/home/keys/ann.pub`"), "{output}");
     fs::create_dir(env.home().join("keys")).unwrap();
     fs::write(env.home().join("keys/ann.pub"), "ssh-ed25519 AAAA ann\n").unwrap();
     is_well(&env);
@@ -610,12 +613,12 @@ fn a_signing_key_that_is_not_there_is_told() {
 }
 
 #[test]
-fn with_hooks_of_their_own_people_are_told_the_line() {
+fn with_hooks_of_their_own_people_get_the_line() {
     let (env, id) = scene();
     env.git(&["config", "core.hooksPath", "~/hooks"]);
-    is_only_told(&env, "merge_hook_missing");
-    let told = env.aof(&["doctor", "--json"]).json();
-    assert_snapshot!(env.plain(&format!("{}\n{}", told["complaints"][0]["problem"], told["complaints"][0]["fix"])), @r#"
+    is_only_reported(&env, "merge_hook_missing");
+    let output = env.aof(&["doctor", "--json"]).json();
+    assert_snapshot!(env.plain(&format!("{}\n{}", output["complaints"][0]["problem"], output["complaints"][0]["fix"])), @r#"
     "hooks that are not aof's do not call it: `$ROOT/home/hooks/pre-commit`, `$ROOT/home/hooks/pre-merge-commit`"
     "have each of them run `aof merge-driver --check-staged`, and make it executable; for `pre-commit` and other hook managers see docs/guides/merging.md"
     "#);
@@ -645,8 +648,8 @@ fn a_file_that_nobody_may_run_is_no_program() {
     let folders = std::iter::once(env.home().join("bin")).chain(others);
     let mut doctor = env.aof_command(&["doctor", "--json"]);
     doctor.env("PATH", std::env::join_paths(folders).unwrap());
-    let told = env.run(doctor).stdout;
-    assert!(told.contains("merge_driver_not_found"), "{told}");
+    let output = env.run(doctor).stdout;
+    assert!(output.contains("merge_driver_not_found"), "{output}");
     is_well(&env);
 }
 
@@ -699,7 +702,7 @@ fn a_signer_needs_ssh_keygen() {
     env.commit_all("keys");
     is_well(&env);
     env.git(&["config", "gpg.ssh.program", "/nowhere/ssh-keygen"]);
-    is_only_told(&env, "cannot_sign_completions");
+    is_only_reported(&env, "cannot_sign_completions");
 }
 
 #[test]
@@ -735,7 +738,7 @@ fn a_folder_that_has_grown_too_large_is_spread_once_the_rules_say_so() {
     let some = env.files("tasks").pop().unwrap();
     env.write(&some.replace(".md", ".notes.txt"), "beside it");
     env.commit_all("notes");
-    is_only_told(&env, "folder_large");
+    is_only_reported(&env, "folder_large");
     env.write("project.yaml", format!("{PROJECT}tasks: {{layout: sharded}}\n"));
     env.commit_all("sharded");
     is_mended(&env, "folder_large");
@@ -789,9 +792,10 @@ fn the_remote_that_the_rules_name_is_the_one_that_is_looked_at() {
     env.git(&["-C", &there, "commit", "-q", "--allow-empty", "-m", "more"]);
     env.git(&["-C", &there, "push", "-q"]);
     env.git(&["fetch", "-q", "hub"]);
-    let said = env.aof(&["doctor"]).to_string();
+    let answer = env.aof(&["doctor"]).to_string();
     assert!(
-        said.contains("`hub/main` has 1 commit") && said.contains("git pull --ff-only hub main"),
-        "{said}"
+        answer.contains("`hub/main` has 1 commit")
+            && answer.contains("git pull --ff-only hub main"),
+        "{answer}"
     );
 }

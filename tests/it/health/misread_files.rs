@@ -53,7 +53,7 @@ fn a_hand_made_file_that_would_be_misread_waits() {
     let before = env.head();
     let status = env.aof(&["status", "--json"]);
     let doctor = env.aof(&["doctor", "--json"]);
-    for (at, (lines, told)) in FORMS.iter().enumerate() {
+    for (at, (lines, printed)) in FORMS.iter().enumerate() {
         let id = form(at);
         let refused = env
             .aof(&[
@@ -69,7 +69,7 @@ fn a_hand_made_file_that_would_be_misread_waits() {
             .code(5);
         for output in [&refused, &status, &doctor] {
             assert!(
-                format!("{output}").contains(&format!("tasks/AOF-xxxxx.md{told}")),
+                format!("{output}").contains(&format!("tasks/AOF-xxxxx.md{printed}")),
                 "{lines}: {output}"
             );
         }
@@ -174,16 +174,16 @@ fn the_doors_refuse_values_that_would_be_misread() {
     let mut worker = McpClient::of(&env, "agent-7");
     worker.call("aof_task_next", json!({}));
     let held = env.head();
-    let told = worker.refused("aof_task_create", json!({"title": "x", "tags": ["a, b", "c"]}));
-    assert_eq!(told["error"], "misread_form");
+    let output = worker.refused("aof_task_create", json!({"title": "x", "tags": ["a, b", "c"]}));
+    assert_eq!(output["error"], "misread_form");
     assert_eq!(
-        told["nextCall"]["arguments"],
+        output["nextCall"]["arguments"],
         json!({"title": "x", "tags": ["a", "b", "c"]}),
-        "{told}"
+        "{output}"
     );
     assert_eq!(env.head(), held);
     assert_ne!(held, before);
-    worker.follow(&told);
+    worker.follow(&output);
     drop(worker);
     // Git's hook, for a person's own commit.
     env.write("tasks/AOF-own.md", "---\ntitle: x\ntags: a, b\n---\n");

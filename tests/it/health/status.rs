@@ -26,12 +26,12 @@ fn only(env: &TestEnvironment) -> Value {
 }
 
 /// Runs the command of git's that a text names.
-fn run_told(env: &TestEnvironment, told: &Value, start: &str) {
-    let told = told.as_str().unwrap();
-    let command = told
+fn run_remarks(env: &TestEnvironment, output: &Value, start: &str) {
+    let output = output.as_str().unwrap();
+    let command = output
         .split('`')
         .find(|part| part.starts_with(start))
-        .unwrap_or_else(|| panic!("{start}: {told}"));
+        .unwrap_or_else(|| panic!("{start}: {output}"));
     let mut shell = env.command("sh");
     shell.args(["-c", command]);
     let _ = env.run(shell).success();
@@ -46,7 +46,7 @@ fn finished(env: &TestEnvironment) -> String {
 }
 
 #[test]
-fn archived_files_that_were_edited_or_deleted_are_told() {
+fn archived_files_that_were_edited_or_deleted_are_reported() {
     let env = TestEnvironment::new();
     let (one, other) = (finished(&env), finished(&env));
     env.write("notes.txt", "mine");
@@ -62,7 +62,7 @@ fn archived_files_that_were_edited_or_deleted_are_told() {
     );
     let doctor = env.aof(&["doctor"]).code(1);
     assert!(doctor.stdout.contains("edited or deleted"), "{doctor}");
-    run_told(&env, &point["fix"], "git restore");
+    run_remarks(&env, &point["fix"], "git restore");
     assert_eq!(attention(&env), Vec::<Value>::new());
 
     // Also where that is staged, or only that.
@@ -73,11 +73,11 @@ fn archived_files_that_were_edited_or_deleted_are_told() {
         point["problem"].as_str().unwrap().starts_with("2 archived files are edited or deleted"),
         "{point}"
     );
-    run_told(&env, &point["fix"], "git restore");
+    run_remarks(&env, &point["fix"], "git restore");
     assert_eq!(attention(&env), Vec::<Value>::new());
     env.git(&["rm", "--quiet", "--cached", &one]);
     assert_eq!(only(&env)["code"], "task_taken_out");
-    run_told(&env, &only(&env)["fix"], "git restore");
+    run_remarks(&env, &only(&env)["fix"], "git restore");
     assert_eq!(attention(&env), Vec::<Value>::new());
 
     // A file that only looks newer is none.
@@ -102,7 +102,7 @@ fn rules_that_are_gone_are_missed_with_the_way_back() {
 
     invalid: 1 error
     ");
-    run_told(&env, &point["fix"], "git restore");
+    run_remarks(&env, &point["fix"], "git restore");
     assert_eq!(attention(&env), Vec::<Value>::new());
     let _ = env.aof(&["workflow", "validate"]).success();
 
@@ -119,7 +119,7 @@ fn rules_that_are_gone_are_missed_with_the_way_back() {
     env.git(&["commit", "--quiet", "--message", "both gone"]);
     let point = only(&env);
     assert_eq!(point["code"], "no_rules");
-    run_told(&env, &point["fix"], "git restore");
+    run_remarks(&env, &point["fix"], "git restore");
     env.git(&["restore", "--source=HEAD~1", "--staged", "--worktree", "org.yaml"]);
     env.git(&["commit", "--quiet", "--message", "back"]);
     assert!(env.read("project.yaml").contains("implement"));
@@ -134,15 +134,15 @@ fn status_reports_a_link_in_place_of_the_rules() {
     std::os::unix::fs::symlink("rules.yaml", env.path("project.yaml")).unwrap();
     let point = only(&env);
     assert_eq!(point["code"], "rules_not_committed");
-    let told = |point: &Value| env.plain(point["problem"].as_str().unwrap());
+    let printed = |point: &Value| env.plain(point["problem"].as_str().unwrap());
     assert_eq!(
-        told(&point),
+        printed(&point),
         "`$PROJECT/project.yaml` is a symbolic link, not a file; the committed rules count"
     );
     fs::remove_file(env.path("project.yaml")).unwrap();
     fs::create_dir(env.path("project.yaml")).unwrap();
     assert_eq!(
-        told(&only(&env)),
+        printed(&only(&env)),
         "`$PROJECT/project.yaml` is a folder, not a file; the committed rules count"
     );
     assert!(env.aof(&["doctor"]).code(1).stdout.contains("is a folder, not a file"));
@@ -207,7 +207,7 @@ fn status_reports_a_file_in_place_of_the_inbox() {
 }
 
 #[test]
-fn a_lock_that_somebody_left_is_told_with_its_age() {
+fn a_lock_that_somebody_left_is_reported_with_its_age() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     env.write(".git/index.lock", "");
@@ -232,7 +232,7 @@ fn a_missing_or_damaged_index_is_reported_with_its_fix() {
     let codes = |points: &[Value]| -> Vec<String> {
         points.iter().map(|point| point["code"].as_str().unwrap().to_owned()).collect()
     };
-    for (damage, told, cure) in
+    for (damage, output, cure) in
         [(None, "is gone", "git reset"), (Some("no index"), "cannot be read", "git read-tree")]
     {
         match damage {
@@ -241,15 +241,15 @@ fn a_missing_or_damaged_index_is_reported_with_its_fix() {
         }
         let points = attention(&env);
         assert_eq!(codes(&points), ["index_unreadable"], "{points:#?}");
-        assert!(points[0]["problem"].as_str().unwrap().contains(told), "{points:#?}");
+        assert!(points[0]["problem"].as_str().unwrap().contains(output), "{points:#?}");
         for refused in
             [env.say(&id, "agent-7", "complete", &[]), env.aof(&["task", "new", "Another"])]
         {
             let refused = refused.code(1);
             assert!(refused.stderr.contains(&format!("`{cure}")), "{refused}");
         }
-        assert!(env.aof(&["doctor"]).code(1).stdout.contains(told));
-        run_told(&env, &points[0]["fix"], "git");
+        assert!(env.aof(&["doctor"]).code(1).stdout.contains(output));
+        run_remarks(&env, &points[0]["fix"], "git");
         assert_eq!(attention(&env), Vec::<Value>::new());
         assert_eq!(env.git(&["status", "--porcelain"]), "");
     }
@@ -263,13 +263,13 @@ fn status_tells_that_nothing_can_be_committed_without_a_name() {
     env.git(&["config", "user.name", ""]);
     let point = only(&env);
     assert_eq!(point["code"], "no_identity");
-    run_told(&env, &point["fix"], "git config user.name");
+    run_remarks(&env, &point["fix"], "git config user.name");
     assert_eq!(attention(&env), Vec::<Value>::new());
     assert_eq!(env.git(&["config", "user.name"]), "Your Name\n");
 }
 
 #[test]
-fn a_bare_repository_is_told_as_that() {
+fn a_bare_repository_is_reported_as_that() {
     let mut env = TestEnvironment::new();
     let _ = env.new_task(&["Add login"]);
     env.git(&["clone", "--quiet", "--bare", ".", "../bare"]);
@@ -284,7 +284,7 @@ fn a_bare_repository_is_told_as_that() {
 }
 
 #[test]
-fn a_clone_that_does_not_know_the_merge_driver_is_told() {
+fn a_clone_that_does_not_know_the_merge_driver_is_reported() {
     let mut env = TestEnvironment::without_repository();
     let _ = env.aof(&["init", "--name", "Garden"]).success();
     assert_eq!(attention(&env), Vec::<Value>::new());
@@ -303,8 +303,8 @@ fn init_names_a_foreign_hook_and_the_line_it_lacks() {
     env.write(".git/hooks/pre-commit", "#!/bin/sh\nexit 0\n");
     let rehearsed = env.aof(&["init", "--dry-run", "--json"]).success().json();
     assert_eq!(rehearsed["setUp"]["foreignHook"], "$PROJECT/.git/hooks/pre-commit", "{rehearsed}");
-    let told = env.aof(&["init"]).success().stdout;
-    let line = told.lines().find(|line| line.contains("hooks/pre-commit")).unwrap();
+    let output = env.aof(&["init"]).success().stdout;
+    let line = output.lines().find(|line| line.contains("hooks/pre-commit")).unwrap();
     assert_eq!(
         line.trim(),
         ".git/hooks/pre-commit  is yours, and stays as it is; with the line `aof merge-driver --check-staged` it protects the \
@@ -315,7 +315,7 @@ fn init_names_a_foreign_hook_and_the_line_it_lacks() {
     let env = TestEnvironment::without_repository();
     env.git(&["init", "--quiet", "--initial-branch=main"]);
     env.git(&["config", "core.hooksPath", "hooks"]);
-    let told = env.aof(&["init"]).success().stdout;
-    let line = told.lines().find(|line| line.contains("hooks/pre-commit")).unwrap();
-    assert!(line.contains("is where git looks for hooks here, and was not created"), "{told}");
+    let output = env.aof(&["init"]).success().stdout;
+    let line = output.lines().find(|line| line.contains("hooks/pre-commit")).unwrap();
+    assert!(line.contains("is where git looks for hooks here, and was not created"), "{output}");
 }

@@ -86,7 +86,7 @@ fn an_escalation_names_its_recipient() {
 }
 
 #[test]
-fn an_unknown_person_is_told_so_and_long_sections_are_cut() {
+fn an_unknown_person_is_named_so_and_long_sections_are_cut() {
     let env = TestEnvironment::new();
     let tasks: Vec<Value> =
         (0..13).map(|n| json!({"title": format!("Task {n}"), "due": "2026-02-01"})).collect();

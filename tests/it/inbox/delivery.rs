@@ -114,7 +114,7 @@ fn good_ones_go_through_behind_bad_ones_and_bad_ones_are_explained() {
     assert!(env.task_path("AOF-abc").starts_with("tasks/archive/"));
     let refused = env.files(".aof/refused");
     let reasons = refused.iter().filter(|name| name.ends_with(".reason.json"));
-    let told: Vec<String> = reasons
+    let output: Vec<String> = reasons
         .map(|name| {
             let reason: serde_json::Value = serde_json::from_str(&env.read(name)).unwrap();
             format!(
@@ -124,7 +124,7 @@ fn good_ones_go_through_behind_bad_ones_and_bad_ones_are_explained() {
             )
         })
         .collect();
-    assert_snapshot!(told.join("\n"), @"
+    assert_snapshot!(output.join("\n"), @"
     1-syntax.yaml: unreadable_completion
     2-role.yaml: wrong_role
     3-nobody.json: task_not_found
@@ -147,7 +147,7 @@ fn a_name_may_say_in_capitals_how_to_read_it() {
     let yaml = |id: &str| format!("task: {id}\nagent: agent-7\noutcome: complete\nsummary: x\n");
     for name in ["B.YAML", "b.Yml", "c.JSON", "d.MD", "e.markdown"] {
         let id = env.new_task(&["Add login"]);
-        let said = match name {
+        let answer = match name {
             "c.JSON" => {
                 format!(
                     "{{\"task\": \"{id}\", \"agent\": \"agent-7\", \"outcome\": \"complete\", \"summary\": \"x\"}}"
@@ -156,7 +156,7 @@ fn a_name_may_say_in_capitals_how_to_read_it() {
             "d.MD" | "e.markdown" => format!("---\n{}---\n", yaml(&id)),
             _ => yaml(&id),
         };
-        drop_file(&env, name, said);
+        drop_file(&env, name, answer);
         let _ = watch_once(&env).success();
         assert!(env.task_text(&id).contains("current: review"), "{name}");
     }
@@ -171,9 +171,9 @@ fn a_text_that_a_comment_would_cut_is_refused() {
     let begin = format!("task: {id}\nagent: agent-7\noutcome: complete\n");
     drop_file(&env, "a.yaml", format!("{begin}summary: Fixed #12 and #13\n"));
     drop_file(&env, "b.md", format!("---\n{begin}summary: ok\nblockers:\n  - see #7\n---\nx\n"));
-    let told = watch_once(&env).stdout;
+    let output = watch_once(&env).stdout;
     for part in ["`#12 and #13` is a comment", "`#7` is a comment", "put the text in quotes"] {
-        assert!(told.contains(part), "{told}");
+        assert!(output.contains(part), "{output}");
     }
     assert_eq!(env.head(), head);
     drop_file(&env, "c.yaml", format!("{begin}summary: Fixed \"#12\" # at last\n"));

@@ -253,8 +253,8 @@ fn a_loser_by_less_than_a_second_learns_the_winner_without_a_role_at_the_next_ga
         let reason: serde_json::Value = serde_json::from_str(&reason).unwrap();
         assert_eq!(reason["error"], "visit_ended", "{reason}");
         assert_eq!((&reason["visit"], &reason["winningAgent"]), (&visit.into(), &winner.into()));
-        let told = env.aof(&["events", "--type", "gate_conflict"]).success().stdout;
-        assert_eq!(told.lines().count(), visit + 1, "{told}");
+        let output = env.aof(&["events", "--type", "gate_conflict"]).success().stdout;
+        assert_eq!(output.lines().count(), visit + 1, "{output}");
         fs::remove_dir_all(env.path(".aof/refused")).unwrap();
         // The next file is dropped in a later second than this move.
         eventually("the second has passed", || jiff::Timestamp::now().as_second() > second + 1);

@@ -15,7 +15,7 @@ fn dropped(env: &TestEnvironment, id: &str, agent: &str) {
 }
 
 /// Returns what is told of the inbox, and what to do about it.
-fn told(env: &TestEnvironment) -> Vec<(String, String)> {
+fn issues(env: &TestEnvironment) -> Vec<(String, String)> {
     let before = (env.head(), env.files(".aof/inbox"), env.git(&["status", "--porcelain"]));
     let status = env.aof(&["--json", "status"]).success().json();
     assert_eq!((env.head(), env.files(".aof/inbox"), env.git(&["status", "--porcelain"])), before);
@@ -81,45 +81,45 @@ fn an_obstacle_of_a_completion_is_named_before_and_after_it_is_taken() {
         let env = TestEnvironment::new();
         let (id, other) = (env.new_task(&["Add login"]), env.new_task(&["Tidy up"]));
         let _ = env.complete(&id, "agent-7");
-        assert_eq!(told(&env), []);
+        assert_eq!(issues(&env), []);
         begin(&env, &id);
         dropped(&env, &id, "agent-3");
         let expected =
             "inbox_kept_back: 1 completion file waits in `.aof/inbox` (AOF-xxxxx.yaml): ";
-        let is_told = |said: &(String, String)| {
+        let is_reported = |answer: &(String, String)| {
             assert!(
-                said.0.starts_with(expected) && said.0.contains(problem),
-                "{problem}: {said:?}"
+                answer.0.starts_with(expected) && answer.0.contains(problem),
+                "{problem}: {answer:?}"
             );
             assert!(
-                said.1.contains(fix) && said.1.contains("`aof watch --once`"),
-                "{fix}: {said:?}"
+                answer.1.contains(fix) && answer.1.contains("`aof watch --once`"),
+                "{fix}: {answer:?}"
             );
         };
         dropped(&env, &other, "agent-7");
-        let [free, kept] = told(&env).try_into().unwrap();
+        let [free, kept] = issues(&env).try_into().unwrap();
         assert_eq!(free.0, "inbox_waiting: 1 completion file waits in `.aof/inbox`");
-        is_told(&kept);
+        is_reported(&kept);
         assert!(!kept.1.contains(".taken"), "{kept:?}");
         watch_once(&env);
-        let [kept] = told(&env).try_into().unwrap();
-        is_told(&kept);
+        let [kept] = issues(&env).try_into().unwrap();
+        is_reported(&kept);
         assert!(
             kept.1.ends_with("; to take one back, remove it from `.aof/inbox/.taken`"),
             "{kept:?}"
         );
         end(&env, &id);
-        let [free] = told(&env).try_into().unwrap();
+        let [free] = issues(&env).try_into().unwrap();
         assert_eq!(free.0, "inbox_waiting: 1 completion file waits in `.aof/inbox`", "{problem}");
         watch_once(&env);
-        assert_eq!(told(&env), []);
+        assert_eq!(issues(&env), []);
         assert!(env.task_path(&id).starts_with("tasks/archive/"), "{problem}");
         check(&env);
     }
 }
 
 #[test]
-fn several_that_wait_for_the_same_are_told_together() {
+fn several_that_wait_for_the_same_are_reported_together() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     env.edit(&env.task_path(&id), "current: implement", "current: review");
@@ -131,7 +131,7 @@ fn several_that_wait_for_the_same_are_told_together() {
         ".aof/inbox/c.yaml",
         "task: AOF-nobody\nagent: agent-7\noutcome: complete\nsummary: Done\n",
     );
-    let [free, kept] = told(&env).try_into().unwrap();
+    let [free, kept] = issues(&env).try_into().unwrap();
     assert_eq!(free.0, "inbox_waiting: 1 completion file waits in `.aof/inbox`");
     let expected =
         "inbox_kept_back: 2 completion files wait in `.aof/inbox` (AOF-xxxxx.yaml, b.yaml): ";
@@ -144,7 +144,7 @@ fn while_git_is_busy_all_wait_for_that() {
     let id = env.new_task(&["Add login"]);
     dropped(&env, &id, "agent-7");
     env.git(&["checkout", "--quiet", "--detach"]);
-    let [(problem, fix)] = told(&env).try_into().unwrap();
+    let [(problem, fix)] = issues(&env).try_into().unwrap();
     assert_eq!(problem, "inbox_waiting: 1 completion file waits in `.aof/inbox`");
     assert!(fix.contains("once it can"), "{fix}");
 }
@@ -201,11 +201,11 @@ fn of_many_that_wait_those_are_named_that_something_is_in_the_way_of() {
     }
     // A second word on a task that nothing is in the way of.
     env.write(".aof/inbox/twice.yaml", env.read(&format!(".aof/inbox/{}.yaml", ids[0])));
-    assert_eq!(told(&env).len(), 1);
+    assert_eq!(issues(&env).len(), 1);
     for staged in [&ids[2], &ids[5]] {
         stage(staged);
     }
-    let [free, one, other] = told(&env).try_into().unwrap();
+    let [free, one, other] = issues(&env).try_into().unwrap();
     assert_eq!(free.0, "inbox_waiting: 6 completion files wait in `.aof/inbox`");
     for kept in [one, other] {
         assert!(
@@ -225,7 +225,7 @@ fn a_file_that_cannot_be_changed_in_place_keeps_the_work_of_an_agent_back_and_lo
     dropped(&env, &id, "agent-7");
     watch_once(&env);
     assert_eq!((env.files(".aof/inbox").len(), env.files(".aof/refused").len()), (1, 0));
-    let points = told(&env);
+    let points = issues(&env);
     assert!(
         points[0].0.contains("is shared by an anchor or alias")
             && points[0].1.contains("simplify that part"),

@@ -36,9 +36,9 @@ fn reason(env: &TestEnvironment, name: &str) -> serde_json::Value {
 /// One of them counted, and the others came too late, each told by whom.
 fn counted_once(env: &TestEnvironment, id: &str, agents: &[&str]) {
     let counted = entries(env, id);
-    let said: Vec<&String> = counted.iter().filter(|entry| entry.contains(" agent-")).collect();
-    assert_eq!(said.len(), 1, "{counted:?}");
-    let winner = agents.iter().find(|agent| said[0].contains(**agent));
+    let answer: Vec<&String> = counted.iter().filter(|entry| entry.contains(" agent-")).collect();
+    assert_eq!(answer.len(), 1, "{counted:?}");
+    let winner = agents.iter().find(|agent| answer[0].contains(**agent));
     for agent in agents.iter().filter(|agent| Some(*agent) != winner) {
         let reason = reason(env, &format!("{agent}.yaml"));
         assert_eq!(reason["error"], "visit_ended", "{reason}");
@@ -127,8 +127,8 @@ fn a_file_that_names_its_visit_or_gate_counts_behind_one_that_does_not() {
         let id = env.new_task(&["Add login"]);
         dropped(&env, &id, &["agent-7"]);
         let named = named.replace("ID", &id);
-        let said = text(&id, "agent-8").replace(&format!("task: {id}\n"), &named);
-        drop_file(&env, "b.yaml", said);
+        let answer = text(&id, "agent-8").replace(&format!("task: {id}\n"), &named);
+        drop_file(&env, "b.yaml", answer);
         let _ = env.aof(&["watch", "--once"]).success();
         assert_eq!(entries(&env, &id).len(), 2, "{named}");
         check(&env);

@@ -280,9 +280,12 @@ fn a_file_that_only_looks_like_a_task_is_named() {
     std::os::unix::fs::symlink(format!("{id}.md"), env.path("tasks/AOF-linked.md")).unwrap();
     fs::create_dir(env.path("tasks/AOF-folder.md")).unwrap();
     env.write("tasks/notes.md", "# Notes\n");
-    let told = env.aof(&["watch", "--once"]).success().stdout;
+    let output = env.aof(&["watch", "--once"]).success().stdout;
     let named = |path: &str, reason: &str| {
-        assert!(told.contains(&format!("warning: `tasks/{path}` is no task: {reason}")), "{told}");
+        assert!(
+            output.contains(&format!("warning: `tasks/{path}` is no task: {reason}")),
+            "{output}"
+        );
     };
     named("AOF-linked.md", "it is a symbolic link, not a file");
     named("AOF-folder.md", "it is a folder, not a file");

@@ -38,7 +38,7 @@ fn is_home(env: &TestEnvironment, id: &str) {
 }
 
 #[test]
-fn an_open_task_in_the_archive_is_told_of_and_listed_like_any_other() {
+fn an_open_task_in_the_archive_is_reported_and_listed_like_any_other() {
     let (env, id) = open_in_the_archive();
     assert_snapshot!(env.plain(&env.aof(&["status"]).success().stdout), @"
     on main

@@ -237,13 +237,13 @@ fn git_says_by_its_labels_that_it_merges_for_itself() {
     let driver = format!("echo '%X|%Y|%S|%L' >> '{}'; {}", labels.display(), driver.trim());
     env.git(&["config", "merge.aof.driver", &driver]);
     assert_eq!(crosswise(&env).code, Some(1));
-    let said = std::fs::read_to_string(labels).unwrap();
-    let said: Vec<&str> = said.lines().collect();
-    assert_eq!(said.len(), 2, "{said:?}");
-    let first: Vec<&str> = said[0].split('|').collect();
+    let answer = std::fs::read_to_string(labels).unwrap();
+    let answer: Vec<&str> = answer.lines().collect();
+    assert_eq!(answer.len(), 2, "{answer:?}");
+    let first: Vec<&str> = answer[0].split('|').collect();
     assert_eq!(
         (first[0], first[1], first[3]),
         ("Temporary merge branch 1", "Temporary merge branch 2", "9")
     );
-    assert_eq!(said[1], "HEAD|other|merged common ancestors|7");
+    assert_eq!(answer[1], "HEAD|other|merged common ancestors|7");
 }

@@ -196,8 +196,8 @@ fn a_merge_is_made_again_to_judge_it() {
     let ours = env.task_text(&id);
     let theirs = env.git(&["show", &format!("side:{path}")]);
     let both = ours.replace("title: Add login", "title: Log in");
-    let said = format!("by hand\n\nAof-Superseded: {id}@0 theirs by agent-8 (complete)");
-    let whole = amended(&both, &said);
+    let answer = format!("by hand\n\nAof-Superseded: {id}@0 theirs by agent-8 (complete)");
+    let whole = amended(&both, &answer);
     assert!(whole.contains("exit 0") && !whole.contains("note:"), "{whole}");
     assert_snapshot!(amended(&both, "by hand"), @"
     exit 0
@@ -209,7 +209,7 @@ fn a_merge_is_made_again_to_judge_it() {
       found    no trailer that says so
     all is as the rules allow: 6 commits, 5 changes of a task
     ");
-    assert_snapshot!(amended(&theirs, &said), @"
+    assert_snapshot!(amended(&theirs, &answer), @"
     exit 1
     --- stdout
     wrong: AOF-xxxxx: a merge left out what one side had [lost_in_merge]
@@ -219,7 +219,7 @@ fn a_merge_is_made_again_to_judge_it() {
       found    ready at review, with 1 entry, the last one complete at implement by agent-8
     1 thing wrong: 6 commits, 5 changes of a task
     ");
-    assert_snapshot!(amended(&ours.replace("agent-7", "agent-8"), &said), @"
+    assert_snapshot!(amended(&ours.replace("agent-7", "agent-8"), &answer), @"
     exit 1
     --- stdout
     wrong: AOF-xxxxx: a merge left out what one side had [lost_in_merge]
@@ -326,11 +326,11 @@ fn a_superseded_agent_is_notified_once() {
     env.git(&["merge", "-q", "--no-edit", "side"]);
     let _ = env.aof(&["notices", "--deliver"]).success();
     let _ = env.aof(&["notices", "--deliver"]).success();
-    let said = env.read("told");
-    let said: Vec<&str> =
-        said.lines().filter(|line| line.contains("completion_superseded")).collect();
-    assert_eq!(said.len(), 1, "{said:?}");
-    assert!(said[0].contains("counts no more") && said[0].contains("theirs"), "{said:?}");
+    let answer = env.read("told");
+    let answer: Vec<&str> =
+        answer.lines().filter(|line| line.contains("completion_superseded")).collect();
+    assert_eq!(answer.len(), 1, "{answer:?}");
+    assert!(answer[0].contains("counts no more") && answer[0].contains("theirs"), "{answer:?}");
     let events = env.aof(&["events", "--type", "completion_superseded"]).success();
     assert_snapshot!(events.stdout, @"2026-02-16T10:00:13Z  AOF-xxxxx  warning: a merge superseded `complete` by agent-8 at implement: agent-7 was first");
     let lines = env.aof(&["events", "--type", "completion_superseded", "--json"]).success();
@@ -385,21 +385,21 @@ fn no_advice_discards_acts_of_the_other_side() {
     assert_eq!(env.try_git(&["merge", "--no-edit", "side"]).code, Some(1));
     let advice = |env: &TestEnvironment| {
         let commands: [&[&str]; 3] = [&["status"], &["doctor"], &["task", "show", &id]];
-        let said: Vec<String> =
+        let answer: Vec<String> =
             commands.iter().map(|args| env.aof_aside(args).to_string()).collect();
-        for said in &said {
-            assert!(!said.contains("git restore"), "{said}");
-            assert!(said.contains("`git add` the file"), "{said}");
+        for answer in &answer {
+            assert!(!answer.contains("git restore"), "{answer}");
+            assert!(answer.contains("`git add` the file"), "{answer}");
         }
-        said
+        answer
     };
-    for said in advice(&env) {
-        assert!(said.contains("git merge --abort"), "{said}");
+    for answer in advice(&env) {
+        assert!(answer.contains("git merge --abort"), "{answer}");
     }
     // Whoever commits the markers is told to solve them, and to commit that.
     env.git(&["commit", "--quiet", "-a", "--no-edit"]);
-    for said in &advice(&env)[..2] {
-        assert!(!said.contains("git merge --abort"), "{said}");
+    for answer in &advice(&env)[..2] {
+        assert!(!answer.contains("git merge --abort"), "{answer}");
     }
     let solved: String = env
         .read(&path)
@@ -438,7 +438,7 @@ fn comments_of_the_side_that_does_not_stand_survive() {
 }
 
 #[test]
-fn comments_at_lines_of_the_engine_are_carried_or_told_of() {
+fn comments_at_lines_of_the_engine_are_carried_or_reported() {
     let (env, id) = scene();
     let path = env.task_path(&id);
     aside(&env, "side", || {

@@ -84,13 +84,13 @@ fn a_new_task_taken_for_a_finished_one_is_not_mixed_with_it() {
     let made = env.git(&["show", &format!("side:tasks/{other}.md")]);
     assert_eq!(env.read(&format!("tasks/{other}.md")), made);
     let status = env.aof(&["status", "--json"]).success().json();
-    let told = status["attention"]
+    let output = status["attention"]
         .as_array()
         .unwrap()
         .iter()
         .find(|point| point["code"] == "task_unmerged")
         .unwrap();
-    assert_snapshot!(env.plain(&format!("{}\n{}", told["problem"], told["fix"])), @r#"
+    assert_snapshot!(env.plain(&format!("{}\n{}", output["problem"], output["fix"])), @r#"
     "`tasks/AOF-xxxxx.md`: it is not merged and has nothing of what one side did"
     "`aof merge-driver --settle` merges it; whoever adds or commits it now takes back what that side did. See that git finds `aof` in its `PATH`: `aof doctor`"
     "#);
@@ -180,16 +180,17 @@ fn adding_a_mistaken_rename_names_the_loss() {
         assert!(!env.git(&["status", "--porcelain"]).contains('U'));
         let status = env.aof(&["status", "--json"]).success().json();
         let points = status["attention"].as_array().unwrap();
-        let told: Vec<_> = points.iter().filter(|point| point["code"] == "task_unmerged").collect();
+        let output: Vec<_> =
+            points.iter().filter(|point| point["code"] == "task_unmerged").collect();
         if into == "main" {
-            assert_snapshot!(env.plain(&format!("{}\n{}", told[0]["problem"], told[0]["fix"])), @r#"
+            assert_snapshot!(env.plain(&format!("{}\n{}", output[0]["problem"], output[0]["fix"])), @r#"
             "`tasks/AOF-xxxxx.md`: it is not merged and has nothing of what one side did"
             "`aof merge-driver --settle` merges it; whoever adds or commits it now takes back what that side did. See that git finds `aof` in its `PATH`: `aof doctor`"
             "#);
             settled(&env);
         } else {
             // What the other side did counts no more, and the file has nothing of it.
-            assert_eq!(told.len(), 0);
+            assert_eq!(output.len(), 0);
             env.git(&["commit", "-q", "--no-edit"]);
             whole(&env);
         }
@@ -213,8 +214,8 @@ fn uncommitted_content_stays_in_place() {
     finish(&env, &id, "agent-8");
     let other = new(&env, "Add logout");
     stopped(&env, &["stash", "pop"]);
-    let said = env.aof(&["merge-driver", "--settle"]).code(1);
-    assert_snapshot!(env.plain(&said.to_string()), @"
+    let answer = env.aof(&["merge-driver", "--settle"]).code(1);
+    assert_snapshot!(env.plain(&answer.to_string()), @"
     exit 1
     --- stderr
     conflict: tasks/AOF-xxxxx.md: git took it for the file of `AOF-xxxxx`, renamed

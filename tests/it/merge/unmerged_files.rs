@@ -55,10 +55,10 @@ fn without_the_driver_both_sides_are_in_the_file_with_markers() {
         assert!(text.contains("<<<<<<<") && text.contains("agent-7") && text.contains("agent-8"));
         assert!(text.contains("title: Log in"), "{text}");
     }
-    let said = left(&env);
-    assert_eq!(said.len(), 1, "{said:?}");
-    assert_snapshot!(env.plain(&format!("{}\n{}", said[0].0, said[0].1)), @"
-    `tasks/AOF-xxxxx.md`: it is unmerged, and nobody has to decide anything
+    let answer = left(&env);
+    assert_eq!(answer.len(), 1, "{answer:?}");
+    assert_snapshot!(env.plain(&format!("{}\n{}", answer[0].0, answer[0].1)), @"
+    `tasks/AOF-xxxxx.md`: it is unmerged, and merges without a decision
     `aof merge-driver --settle` merges it by meaning and stages it
     ");
     let settled = env.aof(&["merge-driver", "--settle"]).success();
@@ -142,9 +142,9 @@ fn a_lock_that_cannot_be_made_is_nobodys() {
     both_complete(&env, &id);
     assert_eq!(env.try_git(&["merge", "--no-edit", "side"]).code, Some(1));
     // What git says where it may not write.
-    let said = "fatal: Unable to create '.git/index.lock': Permission denied";
+    let answer = "fatal: Unable to create '.git/index.lock': Permission denied";
     let script = format!(
-        "#!/bin/sh\nfor word; do\n[ \"$word\" = update-index ] && echo \"{said}\" >&2 && exit 128\ndone\n\
+        "#!/bin/sh\nfor word; do\n[ \"$word\" = update-index ] && echo \"{answer}\" >&2 && exit 128\ndone\n\
          PATH=\"${{PATH#*:}}\" exec git \"$@\"\n"
     );
     let bin = env.home().join("bin");
@@ -154,7 +154,7 @@ fn a_lock_that_cannot_be_made_is_nobodys() {
     let mut command = env.aof_command(&["merge-driver", "--settle", "--wait", "0s"]);
     command.env("PATH", format!("{}:{}", bin.display(), std::env::var("PATH").unwrap()));
     let settled = env.run(command);
-    assert!(settled.stderr.contains(said) && !settled.stderr.contains("held by"), "{settled}");
+    assert!(settled.stderr.contains(answer) && !settled.stderr.contains("held by"), "{settled}");
     assert!(!matches!(settled.code, Some(0 | 7)), "{settled}");
 }
 
@@ -188,7 +188,7 @@ fn a_file_merged_as_text_is_named_with_its_repair() {
         changes wait until that is done; dropped files stay in the inbox
       ! 1 task stands where the rules have changed: AOF-xxxxx
         `aof watch` has them follow; `aof org reload` does it now, and so does `aof doctor --fix`
-      ! `tasks/AOF-xxxxx.md`: it is unmerged, and nobody has to decide anything
+      ! `tasks/AOF-xxxxx.md`: it is unmerged, and merges without a decision
         `aof merge-driver --settle` merges it by meaning and stages it
       ! git merges tasks as text in this clone: its configuration does not know the merge driver of `.gitattributes`
         `aof doctor --fix` puts it in place
@@ -211,9 +211,9 @@ fn a_finished_task_that_git_did_not_see_move_is_named_and_settled() {
         let _ = env.aof(&["task", "edit", &id, "--title", "Ours"]).success();
         env.git(&["checkout", "-q", into]);
         assert_eq!(env.try_git(&["merge", "--no-edit", other]).code, Some(1));
-        let said = left(&env);
-        assert_eq!(said.len(), 1, "{said:?}");
-        assert!(said[0].0.ends_with("is unmerged, and nobody has to decide anything"), "{said:?}");
+        let answer = left(&env);
+        assert_eq!(answer.len(), 1, "{answer:?}");
+        assert!(answer[0].0.ends_with("is unmerged, and merges without a decision"), "{answer:?}");
         let _ = env.aof(&["merge-driver", "--settle"]).success();
         assert_eq!(left(&env), []);
         assert!(
@@ -236,8 +236,8 @@ fn a_file_that_one_side_removed_is_left_to_a_person() {
     });
     let _ = env.aof(&["task", "edit", &id, "--title", "Ours"]).success();
     assert_eq!(env.try_git(&["merge", "--no-edit", "side"]).code, Some(1));
-    let said = left(&env);
-    assert_snapshot!(env.plain(&format!("{}\n{}", said[0].0, said[0].1)), @"
+    let answer = left(&env);
+    assert_snapshot!(env.plain(&format!("{}\n{}", answer[0].0, answer[0].1)), @"
     `tasks/AOF-xxxxx.md`: one side changed it, and the other removed it
     keep it with `git add tasks/AOF-xxxxx.md`, or let it go with `git rm tasks/AOF-xxxxx.md`; a history that goes is found by `aof verify`
     ");
@@ -271,8 +271,11 @@ fn a_resolution_under_way_is_not_overwritten() {
     );
     assert_ne!(solved, text);
     env.write(&path, &solved);
-    let said = left(&env);
-    assert!(said[0].0.ends_with("is unmerged, and somebody has changed it by hand"), "{said:?}");
+    let answer = left(&env);
+    assert!(
+        answer[0].0.ends_with("is unmerged, and somebody has changed it by hand"),
+        "{answer:?}"
+    );
     let settled = env.aof(&["merge-driver", "--settle"]).code(1);
     assert!(settled.stderr.contains("somebody has changed it by hand"), "{settled}");
     assert_eq!(env.read(&path), solved);
@@ -400,9 +403,9 @@ fn content_staged_meanwhile_stays_staged() {
         .unwrap();
     held.lock().unwrap();
     let mut waiting = env.start(&["merge-driver", "--settle", "--wait", "1m"]);
-    let mut said = BufReader::new(waiting.stderr.take().unwrap());
+    let mut answer = BufReader::new(waiting.stderr.take().unwrap());
     let mut line = String::new();
-    said.read_line(&mut line).unwrap();
+    answer.read_line(&mut line).unwrap();
     assert!(line.starts_with("waiting: "), "{line}");
     env.write("code.txt", "two\n");
     env.write("new.txt", "new\n");
@@ -429,7 +432,7 @@ fn git_s_own_lock_is_waited_for() {
 }
 
 #[test]
-fn without_valid_rules_nobody_is_told_that_nothing_is_left() {
+fn without_valid_rules_no_report_says_that_nothing_is_left() {
     let env = TestEnvironment::with_rules(
         "workflow: {gates: nonsense}\n",
         crate::support::environment::ORG,
@@ -475,8 +478,8 @@ fn changes_of_a_merge_are_not_manual_edits() {
         &["status"],
         &["doctor"],
     ] {
-        let said = all(args);
-        assert!(!said.contains("git restore") && !said.contains("by hand"), "{said}");
+        let answer = all(args);
+        assert!(!answer.contains("git restore") && !answer.contains("by hand"), "{answer}");
     }
     let why = env.aof(&["why", &id]).success();
     assert!(why.stdout.contains("nothing moves it now: a merge is in progress"), "{why}");
@@ -549,10 +552,10 @@ fn a_command_that_waits_for_the_end_of_a_merge_does_not_keep_its_settling_waitin
     let _ = env.try_git(&merge).code(1);
     let mut waiting = env.aof_command(&["task", "comment", &other, "-m", "Now", "--wait", "10m"]);
     let mut waiting = waiting.stderr(std::process::Stdio::piped()).spawn().unwrap();
-    let mut told = String::new();
+    let mut output = String::new();
     let stderr = waiting.stderr.as_mut().unwrap();
-    BufReader::new(stderr).read_line(&mut told).unwrap();
-    assert!(told.contains("a merge is in progress"), "{told}");
+    BufReader::new(stderr).read_line(&mut output).unwrap();
+    assert!(output.contains("a merge is in progress"), "{output}");
     let _ = env.aof(&["merge-driver", "--settle", "--wait", "5m"]).success();
     env.git(&["commit", "-q", "--no-edit"]);
     assert!(waiting.wait().unwrap().success());

@@ -36,7 +36,7 @@ roles:
 ";
 
 /// Returns what is not 0, classes of sizes left out.
-fn told(text: &str) -> String {
+fn nonzero_lines(text: &str) -> String {
     let wanted =
         |line: &&str| !line.starts_with('#') && !line.ends_with(" 0") && !line.contains("_bucket{");
     text.lines().filter(wanted).map(|line| format!("{line}\n")).collect()
@@ -80,7 +80,7 @@ fn events_are_counted_and_restarts_change_nothing() {
     let _ = env.aof(&["task", "cancel", &called_off, "--reason", "Not needed"]).success();
     env.pass_minutes(60);
     let output = env.aof(&["metrics"]).success();
-    assert_snapshot!(told(&output.stdout), @r#"
+    assert_snapshot!(nonzero_lines(&output.stdout), @r#"
     aof_gate_duration_seconds_sum{project="shop",workflow="default",gate="checks",outcome="complete"} 2
     aof_gate_duration_seconds_count{project="shop",workflow="default",gate="checks",outcome="complete"} 1
     aof_gate_duration_seconds_sum{project="shop",workflow="default",gate="checks",outcome="needs_review"} 2
@@ -118,11 +118,11 @@ fn events_are_counted_and_restarts_change_nothing() {
     "#);
     assert_eq!(output.stderr, "");
     fs::remove_dir_all(env.path(".aof")).unwrap();
-    let again = told(&env.aof(&["metrics"]).success().stdout);
+    let again = nonzero_lines(&env.aof(&["metrics"]).success().stdout);
     let counts = |text: &str| {
         text.lines().filter(|line| !line.contains("_age_")).map(str::to_owned).collect::<Vec<_>>()
     };
-    assert_eq!(counts(&again), counts(&told(&output.stdout)));
+    assert_eq!(counts(&again), counts(&nonzero_lines(&output.stdout)));
 }
 
 #[test]
@@ -161,11 +161,15 @@ workflow:
         let series = format!(
             "aof_blocked_tasks{{project=\"shop\",workflow=\"default\",reason=\"{reason}\"}}"
         );
-        assert!((value(&text, &series) - 1.0).abs() < f64::EPSILON, "{reason} in {}", told(&text));
+        assert!(
+            (value(&text, &series) - 1.0).abs() < f64::EPSILON,
+            "{reason} in {}",
+            nonzero_lines(&text)
+        );
     }
     let circles =
         "aof_gate_circular_loops_total{project=\"shop\",workflow=\"default\",gate=\"implement\"}";
-    assert!((value(&text, circles) - 1.0).abs() < f64::EPSILON, "{}", told(&text));
+    assert!((value(&text, circles) - 1.0).abs() < f64::EPSILON, "{}", nonzero_lines(&text));
 }
 
 #[test]
@@ -177,18 +181,18 @@ fn counters_without_a_file_come_from_the_stream_of_events() {
     let _ = env.say(&format!("{id}@1"), "agent-8", "complete", &[]).code(5);
     env.write("project.yaml", "workflow: {gates: []}\n");
     env.commit_all("no gates");
-    let told = |env: &TestEnvironment| -> Vec<String> {
+    let counters = |env: &TestEnvironment| -> Vec<String> {
         let text = env.aof(&["metrics"]).success().stdout;
         let own = |line: &&str| ["conflicts", "invalid"].iter().any(|word| line.contains(word));
-        told(&text).lines().filter(own).map(str::to_owned).collect()
+        nonzero_lines(&text).lines().filter(own).map(str::to_owned).collect()
     };
-    assert_snapshot!(told(&env).join("\n"), @r#"
+    assert_snapshot!(counters(&env).join("\n"), @r#"
     aof_gate_conflicts_total{project="shop",workflow="default",gate="implement"} 1
     aof_workflow_config_invalid_total{project="shop"} 1
     "#);
     // Of this clone alone are conflicts; all else is in the commits.
     fs::remove_dir_all(env.path(".aof")).unwrap();
-    let before = told(&env);
+    let before = counters(&env);
     assert_eq!(before.len(), 1, "{before:?}");
     assert!(!before.iter().any(|line| line.contains("conflicts")), "{before:?}");
 }
@@ -212,7 +216,7 @@ workflow:
     let _ = env.complete(&id, "agent-4");
     let _ = env.say(&id, "agent-7", "trivial", &[]).success();
     let own = || -> String {
-        let text = told(&env.aof(&["metrics"]).success().stdout);
+        let text = nonzero_lines(&env.aof(&["metrics"]).success().stdout);
         text.lines()
             .filter(|line| line.contains("_skips_") || line.contains("_timeouts_"))
             .collect::<Vec<_>>()
@@ -246,7 +250,7 @@ workflow: {gates: [{id: work, role: backend}, {id: review, role: architect, canR
     let _ = env.complete(&id, "agent-7");
     let _ = env.complete(&id, "agent-3");
     let ends = || -> String {
-        let text = told(&env.aof(&["metrics"]).success().stdout);
+        let text = nonzero_lines(&env.aof(&["metrics"]).success().stdout);
         text.lines().filter(|line| line.contains("aof_task_")).collect::<Vec<_>>().join("\n")
     };
     let complete = ends();
@@ -303,7 +307,11 @@ workflow:
         let series = format!(
             "aof_gate_rejections_total{{project=\"shop\",workflow=\"default\",gate=\"{gate}\"}}"
         );
-        assert!((value(&text, &series) - 1.0).abs() < f64::EPSILON, "{gate} in {}", told(&text));
+        assert!(
+            (value(&text, &series) - 1.0).abs() < f64::EPSILON,
+            "{gate} in {}",
+            nonzero_lines(&text)
+        );
         assert_eq!(of(&status, gate)["rejectionRate"], share, "{gate}");
         assert_eq!(of(&stats, gate)["rejections"]["count"], 1, "{gate}");
     }
@@ -406,7 +414,7 @@ fn a_renamed_gate_keeps_its_counts_but_gets_no_more() {
     env.commit_all("other names");
     let _ = env.aof(&["org", "reload"]).success();
     let text = env.aof(&["metrics"]).success().stdout;
-    assert_snapshot!(told(&text), @r#"
+    assert_snapshot!(nonzero_lines(&text), @r#"
     aof_gate_duration_seconds_sum{project="shop",workflow="default",gate="implement",outcome="moved"} 3
     aof_gate_duration_seconds_count{project="shop",workflow="default",gate="implement",outcome="moved"} 1
     aof_gate_duration_seconds_sum{project="shop",workflow="default",gate="plan",outcome="complete"} 1
@@ -426,7 +434,7 @@ fn a_renamed_gate_keeps_its_counts_but_gets_no_more() {
 }
 
 #[test]
-fn a_clock_that_ran_backwards_counts_as_no_time_and_is_told() {
+fn a_clock_that_ran_backwards_counts_as_no_time_and_is_reported() {
     let env = TestEnvironment::with_rules(RULES, PEOPLE);
     let id = env.new_task(&["Add login"]);
     env.pass_minutes(10);

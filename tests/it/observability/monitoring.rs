@@ -169,19 +169,19 @@ fn metrics_of(expression: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_metric_that_is_asked_for_is_told_and_every_one_that_is_told_is_shown() {
+fn every_metric_that_is_asked_for_is_reported_and_every_one_that_is_reported_is_shown() {
     let manual = shipped("docs/reference/metrics.md");
     let row = |line: &str| Some(line.strip_prefix("| `aof_")?.split(['{', '`']).next()?.to_owned());
-    let told: BTreeSet<String> =
+    let output: BTreeSet<String> =
         manual.lines().filter_map(row).map(|name| format!("aof_{name}")).collect();
     let panels = panels();
     let queries = panels.iter().flat_map(|panel| panel["targets"].as_array().unwrap());
     let shown: BTreeSet<String> =
         queries.flat_map(|target| metrics_of(text(target, "/expr"))).collect();
-    assert_eq!(shown, told, "the dashboard and docs/reference/metrics.md");
+    assert_eq!(shown, output, "the dashboard and docs/reference/metrics.md");
     for alert in alerts() {
         let asked = metrics_of(text(&alert, "/expr"));
-        assert!(!asked.is_empty() && asked.is_subset(&told), "{alert:#}");
+        assert!(!asked.is_empty() && asked.is_subset(&output), "{alert:#}");
     }
 }
 
@@ -248,11 +248,11 @@ fn a_person_s_changes_to_monitoring_files_stay() {
     env.write("notes.txt", "not yours\n");
     env.git(&["add", "notes.txt"]);
     env.write(".gitignore", "*.json\n");
-    let told = env.aof(&["init", "--observability", "--json"]).success().json();
-    assert_eq!(told["observability"]["written"], json!(["monitoring/prometheus.yml"]));
-    assert_eq!(told["observability"]["kept"], json!(["monitoring/aof.rules.yml"]));
-    assert_eq!(told["observability"]["takenAway"], json!(["monitoring/runbook.md"]));
-    assert_eq!(told["observability"]["ignored"], json!(["monitoring/aof-dashboard.json"]));
+    let output = env.aof(&["init", "--observability", "--json"]).success().json();
+    assert_eq!(output["observability"]["written"], json!(["monitoring/prometheus.yml"]));
+    assert_eq!(output["observability"]["kept"], json!(["monitoring/aof.rules.yml"]));
+    assert_eq!(output["observability"]["takenAway"], json!(["monitoring/runbook.md"]));
+    assert_eq!(output["observability"]["ignored"], json!(["monitoring/aof-dashboard.json"]));
     assert_eq!(
         committed(&env),
         "Add alerts, a dashboard and a runbook\n\nmonitoring/prometheus.yml\n"

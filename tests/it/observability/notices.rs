@@ -36,7 +36,7 @@ fn messages(env: &TestEnvironment, file: &str) -> Vec<Value> {
         .collect()
 }
 
-fn told(env: &TestEnvironment, file: &str) -> Vec<String> {
+fn message_lines(env: &TestEnvironment, file: &str) -> Vec<String> {
     let word = |message: &Value, key: &str| message[key].as_str().unwrap_or_default().to_owned();
     messages(env, file)
         .iter()
@@ -79,7 +79,7 @@ fn events_within_a_second_keep_their_order() {
 }
 
 #[test]
-fn a_project_is_told_of_everything_in_order() {
+fn everything_is_reported_in_order() {
     let env = project_with(&format!("notify: [{{on: all, {}}}]\n", into("told")));
     let id = env.new_task(&["Add \u{1b}[31mlogin\nnow"]);
     let _ = env.aof(&["task", "next", "--agent", "agent-7"]).success();
@@ -90,7 +90,7 @@ fn a_project_is_told_of_everything_in_order() {
     let _ = env.complete(&id, "agent-8");
     let _ = env.complete(&id, "agent-3");
     let _ = env.aof(&["notices", "--deliver"]).success();
-    insta::assert_snapshot!(told(&env, "told").join("\n"), @r#"
+    insta::assert_snapshot!(message_lines(&env, "told").join("\n"), @r#"
     task_created [] Task AOF-xxxxx ("Add \u{1b}[31mlogin now") is at gate 'implement', its first.
     task_claimed [] Task AOF-xxxxx ("Add \u{1b}[31mlogin now") was taken by agent 'agent-7' at gate 'implement'.
     gate_transition [] Task AOF-xxxxx ("Add \u{1b}[31mlogin now") went from gate 'implement' to gate 'review' (complete) by agent 'agent-7': Did it
@@ -174,8 +174,9 @@ agents:
     let _ = env.complete(&id, "agent-7");
     let _ = env.complete(&id, "agent-3");
     let _ = env.aof(&["notices", "--deliver"]).success();
-    let all: BTreeMap<&str, Vec<String>> =
-        ["agent-3", "agent-7", "owner", "role"].map(|file| (file, told(&env, file))).into();
+    let all: BTreeMap<&str, Vec<String>> = ["agent-3", "agent-7", "owner", "role"]
+        .map(|file| (file, message_lines(&env, file)))
+        .into();
     insta::assert_debug_snapshot!(all, @r#"
     {
         "agent-3": [
@@ -264,7 +265,7 @@ fn a_dead_receiver_delays_no_other_and_loses_nothing() {
     env.commit_all("another receiver");
     let _ = env.aof(&["notices", "--deliver"]).success();
     let _ = env.aof(&["notices", "--deliver"]).success();
-    let last = told(&env, "told").pop().unwrap();
+    let last = message_lines(&env, "told").pop().unwrap();
     assert_eq!(
         last,
         "notices_dropped [] 3 messages to `/no/such/program` were given up: no rules in force have this channel any more"
@@ -328,7 +329,7 @@ fn overdue_agents_and_invalid_rules_are_reported() {
     env.write("project.yaml", project.replace("canReject: true", "canReject: maybe"));
     env.commit_all("worse rules");
     let _ = env.aof(&["notices", "--deliver"]).success();
-    insta::assert_snapshot!(told(&env, "told").join("\n"), @"
+    insta::assert_snapshot!(message_lines(&env, "told").join("\n"), @"
     gate_conflict [] Two completions came for task AOF-xxxxx at gate 'implement': agent 'agent-7' was first, and that of agent 'agent-8' does not count.
     workflow_config_invalid [] The rules of commit COMMIT are invalid, so earlier ones stay in force: project.yaml:7:18: `canReject` is `true` or `false`, and this is a string (1 in all). See `aof workflow validate`.
     ");
@@ -387,7 +388,7 @@ fn an_old_untried_notice_is_tried_once_and_given_up_when_it_fails() {
 }
 
 #[test]
-fn a_kill_after_a_message_was_given_up_leaves_that_to_be_told() {
+fn a_kill_after_a_message_was_given_up_leaves_that_to_be_reported() {
     let env = project_with("notify: [{on: [gate_transition], command: [/no/such/program]}]\n");
     let id = env.new_task(&["Add login"]);
     let _ = env.complete(&id, "agent-7");
@@ -406,7 +407,7 @@ fn a_kill_after_a_message_was_given_up_leaves_that_to_be_told() {
         let _ = env.aof(&["notices", "--deliver"]).success();
     }
     assert_eq!(
-        told(&env, "told"),
+        message_lines(&env, "told"),
         [
             "notices_dropped [] 1 message to `/no/such/program` was given up: no rules in force have this channel any more"
         ]
@@ -414,7 +415,7 @@ fn a_kill_after_a_message_was_given_up_leaves_that_to_be_told() {
 }
 
 #[test]
-fn many_commits_are_told_of_once_each() {
+fn many_commits_are_reported_once_each() {
     let env = project_with(&format!("notify: [{{on: [task_edited], {}}}]\n", into("told")));
     let id = env.new_task(&["Add login"]);
     let path = format!("tasks/{id}.md");
@@ -429,7 +430,7 @@ fn many_commits_are_told_of_once_each() {
 }
 
 #[test]
-fn steps_on_a_new_branch_are_told() {
+fn steps_on_a_new_branch_are_reported() {
     let env = project_with(&format!("notify: [{{on: [gate_transition], {}}}]\n", into("told")));
     let id = env.new_task(&["Add login"]);
     let _ = env.complete(&id, "agent-7");
@@ -504,16 +505,16 @@ fn many(env: &TestEnvironment, count: usize) -> Vec<String> {
         .collect()
 }
 
-fn tasks_told(
+fn reported_tasks(
     env: &TestEnvironment,
     file: &str,
 ) -> BTreeMap<String, std::collections::BTreeSet<String>> {
-    let mut told: BTreeMap<String, std::collections::BTreeSet<String>> = BTreeMap::new();
+    let mut output: BTreeMap<String, std::collections::BTreeSet<String>> = BTreeMap::new();
     for message in messages(env, file) {
         let word = |key: &str| message[key].as_str().unwrap().to_owned();
-        told.entry(word("taskId")).or_default().insert(word("id"));
+        output.entry(word("taskId")).or_default().insert(word("id"));
     }
-    told
+    output
 }
 
 #[test]
@@ -529,7 +530,7 @@ fn a_watcher_tells_of_everything_beside_its_work_and_past_a_program_that_hangs()
     for id in &ids {
         drop_completion(&env, id);
     }
-    eventually("all are told of", || tasks_told(&env, "told").len() == ids.len());
+    eventually("all are told of", || reported_tasks(&env, "told").len() == ids.len());
     eventually("the inbox is empty", || env.files(".aof/inbox").is_empty());
     eventually("the other hangs", || env.exists("hanging") && !env.read("hanging").is_empty());
     eventually("trouble is told", || {
@@ -595,17 +596,17 @@ fn watchers_that_are_killed_deliver_all_and_the_same() {
     }
     for round in 1..4 {
         let _watcher = Watcher::start(&env);
-        eventually("some are told of", || tasks_told(&env, "told").len() >= round * 5);
+        eventually("some are told of", || reported_tasks(&env, "told").len() >= round * 5);
     }
     let _watcher = Watcher::start(&env);
-    eventually("all are told of", || tasks_told(&env, "told").len() == ids.len());
-    for (task, ids) in tasks_told(&env, "told") {
+    eventually("all are told of", || reported_tasks(&env, "told").len() == ids.len());
+    for (task, ids) in reported_tasks(&env, "told") {
         assert_eq!(ids.len(), 1, "{task} is told of under one id");
     }
 }
 
 #[test]
-fn steps_of_a_merge_are_told_once_from_either_side() {
+fn steps_of_a_merge_are_reported_once_from_either_side() {
     let env = project_with(&format!(
         "notify: [{{on: [gate_transition, task_complete], {}}}]\n",
         into("told")

@@ -220,8 +220,8 @@ fn an_empty_count_is_reported() {
     legal        -    -    -    0%  idle                 -    0       -
     ");
     for by in ["agent", "tag"] {
-        let said = env.aof(&["stats", "--by", by]).success();
-        assert!(said.stdout.starts_with("no visit of a gate has ended"), "{said}");
+        let answer = env.aof(&["stats", "--by", by]).success();
+        assert!(answer.stdout.starts_with("no visit of a gate has ended"), "{answer}");
     }
 }
 

@@ -212,16 +212,18 @@ fn a_change_on_the_other_branch_stays_and_is_reported() {
     let path = env.task_path(&scene.id);
     env.edit(&path, "The body", "The better body");
     let mine = env.read(&path);
-    let told = scene.touch_other(None).success();
+    let output = scene.touch_other(None).success();
     assert!(
-        told.stderr.contains(
+        output.stderr.contains(
             "was for `main`, and the file of AOF-xxxxx has been changed since, so it stays"
         ),
-        "{told}"
+        "{output}"
     );
     assert!(
-        told.stderr.contains("`git restore --source=HEAD --staged --worktree tasks/AOF-xxxxx.md`"),
-        "{told}"
+        output
+            .stderr
+            .contains("`git restore --source=HEAD --staged --worktree tasks/AOF-xxxxx.md`"),
+        "{output}"
     );
     assert_eq!(env.read(&path), mine);
     assert_eq!(

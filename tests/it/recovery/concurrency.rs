@@ -62,9 +62,9 @@ fn one_of_many_completions_wins_and_the_others_learn_the_winner() {
             .unwrap();
         for output in lost {
             let output = output.code(5);
-            let told =
+            let printed =
                 output.stderr.contains(&format!("has ended: `{winner}` ended it with `complete`"));
-            assert!(told, "{output}");
+            assert!(printed, "{output}");
         }
     }
     check(&env);
@@ -82,19 +82,19 @@ fn one_of_two_completions_of_a_hand_made_task_wins_and_the_other_learns_it() {
     let children: Vec<Child> =
         ["agent-7", "agent-8"].map(|agent| start(&env, "AOF-abc", agent, &[])).into();
     let children = children.into_iter().map(|mut child| {
-        let mut told = BufReader::new(child.stderr.take().unwrap());
+        let mut output = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
-        told.read_line(&mut line).unwrap();
+        output.read_line(&mut line).unwrap();
         assert!(line.starts_with("waiting:"), "{line}");
-        (child, told)
+        (child, output)
     });
     let children: Vec<_> = children.collect();
     drop(lock);
     let mut ends: Vec<(Option<i32>, String)> = children
         .into_iter()
-        .map(|(mut child, mut told)| {
+        .map(|(mut child, mut output)| {
             let mut rest = String::new();
-            told.read_to_string(&mut rest).unwrap();
+            output.read_to_string(&mut rest).unwrap();
             (child.wait().unwrap().code(), rest)
         })
         .collect();
@@ -161,12 +161,12 @@ fn a_person_that_commits_meanwhile_loses_nothing_and_commits_only_their_changes(
     std::thread::scope(|scope| {
         let agents: Vec<_> = tasks.iter().map(|id| (start(&env, id, "agent-7", &[]), id)).collect();
         let (env, done) = (&env, &done);
-        let (told, finished) = std::sync::mpsc::channel();
+        let (printed, finished) = std::sync::mpsc::channel();
         scope.spawn(move || {
             let outputs: Vec<_> =
                 agents.into_iter().map(|(child, _)| child.wait_with_output().unwrap()).collect();
             done.store(true, Ordering::SeqCst);
-            told.send(outputs).unwrap();
+            printed.send(outputs).unwrap();
         });
         // Without a pause for longer, they would keep the agents from committing: docs/limits.md says so.
         while commits < 3 || commits < 40 && !done.load(Ordering::SeqCst) {

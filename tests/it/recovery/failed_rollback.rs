@@ -192,11 +192,11 @@ fn a_later_change_stays_and_is_reported() {
     let path = env.task_path(&id);
     env.edit(&path, "Add login", "Add the login");
     let mine = env.read(&path);
-    let told = env.aof(&["task", "new", "Another task"]).success();
+    let output = env.aof(&["task", "new", "Another task"]).success();
     assert!(
-        told.stderr
+        output.stderr
             .contains("what a command failed in was to be taken back, and the file of AOF-xxxxx has been changed"),
-        "{told}"
+        "{output}"
     );
     assert_eq!(env.read(&path), mine);
 }

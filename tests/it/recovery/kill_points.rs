@@ -173,7 +173,7 @@ fn recovery_does_not_need_collected_objects() {
         let ready = Scene::new(act);
         for point in [
             "ops.intent-written",
-            "git.intent-told",
+            "git.intent-recorded",
             "git.index-locked",
             "ops.file-written",
             "git.index-moved",

@@ -62,19 +62,19 @@ impl Scene {
     fn waits(&self, advice: &str) {
         let Self { env, dropped, .. } = self;
         let refused = env.say(dropped, "agent-8", "complete", &[]);
-        Self::is_told(&refused.code(5), advice);
-        Self::is_told(&env.aof(&["task", "comment", dropped, "-m", "Look"]).code(5), advice);
+        Self::is_reported(&refused.code(5), advice);
+        Self::is_reported(&env.aof(&["task", "comment", dropped, "-m", "Look"]).code(5), advice);
         let text = format!("task: {dropped}\nagent: agent-8\noutcome: complete\nsummary: Mine\n");
         drop_file(env, "late.yaml", text);
         let _ = env.aof(&["watch", "--once"]).code(1);
         assert_eq!(env.files(".aof/inbox").len(), 1, "it is not refused, and waits");
         let status = env.aof_aside(&["status", "--json"]).success().json();
         let points = status["attention"].as_array().unwrap();
-        let told = points.iter().find(|point| point["code"] == "taken_back").expect("it is told");
-        assert!(told["fix"].as_str().unwrap().contains(advice), "{told}");
+        let output = points.iter().find(|point| point["code"] == "taken_back").expect("it is told");
+        assert!(output["fix"].as_str().unwrap().contains(advice), "{output}");
     }
 
-    fn is_told(refused: &Output, advice: &str) {
+    fn is_reported(refused: &Output, advice: &str) {
         let waits =
             "`AOF-xxxxx` waits: git was overtaken and moved the branch back over 1 step: AOF-xxxxx";
         assert!(refused.stderr.contains(waits), "{refused}");
@@ -165,8 +165,8 @@ fn a_missing_file_is_restored_with_the_step_that_git_dropped() {
         let scene = Scene::new(how, false);
         let (env, path) = (&scene.env, scene.env.task_path(&scene.dropped));
         fs::remove_file(env.path(&path)).unwrap();
-        let said = env.new_task(&["Another"]);
-        assert!(!said.contains("sync"), "{said}");
+        let answer = env.new_task(&["Another"]);
+        assert!(!answer.contains("sync"), "{answer}");
         assert_eq!(entries(env, &scene.dropped), ["implement agent-7 complete"]);
         scene.others_go_on();
         assert_eq!(env.git(&["status", "--porcelain"]), "");
@@ -234,8 +234,8 @@ fn steps_dropped_by_a_reset_are_put_back() {
     .unwrap();
     crate::support::environment::executable(&hook);
     env.git(&["reset", "--quiet", "--hard", "HEAD"]);
-    let said = env.read(".git/said");
-    assert!(said.contains("implement -> review"), "{said}");
+    let answer = env.read(".git/said");
+    assert!(answer.contains("implement -> review"), "{answer}");
     assert!(env.git(&["reflog", "-1", "--format=%gs"]).starts_with("reset: moving to HEAD"));
     let _ = env.complete(&other, "agent-7").success();
     assert_eq!(entries(&env, &id), ["implement agent-7 complete"]);

@@ -93,7 +93,7 @@ fn a_new_task_is_restored_after_its_name_was_lost() {
 fn an_unfinished_file_is_removed_after_its_record_was_lost() {
     let env = TestEnvironment::new();
     let mut command = env.aof_command(&["task", "new", "Add login"]);
-    command.env("AOF_STOP_AT", "git.intent-told").env("AOF_BOOT", BOOT_BEFORE);
+    command.env("AOF_STOP_AT", "git.intent-recorded").env("AOF_BOOT", BOOT_BEFORE);
     assert_eq!(env.run(command).code, None);
     assert!(env.git(&["status", "--porcelain"]).contains("?? tasks/"));
     // The disk had not been asked for the record, and somebody else's sync took the file's name along.

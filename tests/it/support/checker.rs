@@ -284,14 +284,14 @@ impl Commit {
             fault(format!("I4: the history grew by {grown}"));
         }
         if let (Some(outcome), Some(entry)) = (self.trailer("Aof-Outcome"), new.last()) {
-            let said = [
+            let answer = [
                 ("gate", self.trailer("Aof-Gate"), entry["gate"].as_str()),
                 ("outcome", Some(outcome), entry["outcome"].as_str()),
                 ("agent", self.trailer("Aof-Agent"), entry["agent"].as_str()),
                 ("completion", self.trailer("Aof-Completion"), entry["completion"]["id"].as_str()),
             ];
             for (what, trailer, entry) in
-                said.into_iter().filter(|(_, trailer, entry)| trailer != entry)
+                answer.into_iter().filter(|(_, trailer, entry)| trailer != entry)
             {
                 fault(format!(
                     "I4: {what} is {trailer:?} in the trailers and {entry:?} in the entry"

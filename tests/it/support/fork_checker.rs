@@ -25,10 +25,10 @@ pub(crate) fn fork_faults(id: &str, front: &Value) -> Vec<String> {
             );
             // Where nobody is left who could speak, the fork is judged by itself.
             let of_it = open.as_ref().is_some_and(|(of, _)| of == fork) && entry["agent"].is_null();
-            let said = |wanted: &str| spoken.values().any(|verdict| verdict == wanted);
+            let answers = |wanted: &str| spoken.values().any(|verdict| verdict == wanted);
             let judged = match (joins, entry["outcome"].as_str()) {
-                (Some("passed"), Some("complete")) => said("pass"),
-                (Some("failed"), Some("needs_review")) => said("reject"),
+                (Some("passed"), Some("complete")) => answers("pass"),
+                (Some("failed"), Some("needs_review")) => answers("reject"),
                 _ => false,
             };
             let judged = judged && of_it && entry["to"].is_string();

@@ -114,11 +114,11 @@ impl<'e> McpClient<'e> {
             Era::Old => {
                 let client = json!({"name": "test", "version": "1"});
                 let hello = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
-                let told = self.ask("initialize", hello);
+                let output = self.ask("initialize", hello);
                 self.send(
                     &json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string(),
                 );
-                told
+                output
             }
             Era::New => self.ask("server/discover", json!({})),
         };
@@ -193,44 +193,45 @@ impl<'e> McpClient<'e> {
 
     #[track_caller]
     pub(crate) fn checked(&self, tool: &str, result: &Value) -> (bool, Value) {
-        let told = result["structuredContent"].clone();
+        let output = result["structuredContent"].clone();
         let text: Value =
             serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
-        assert_eq!(text, told, "the text says what the structure says");
+        assert_eq!(text, output, "the text says what the structure says");
         let (_, schema) = &self.schemas[tool];
-        if let Err(fault) = schema.validate(&told) {
-            panic!("{tool}: {fault}\n{told:#}");
+        if let Err(fault) = schema.validate(&output) {
+            panic!("{tool}: {fault}\n{output:#}");
         }
-        (result["isError"] == true, told)
+        (result["isError"] == true, output)
     }
 
     /// Calls a tool, which must do what it is asked to.
     #[track_caller]
     #[expect(clippy::needless_pass_by_value, reason = "a call reads as one line")]
     pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Value {
-        let (refused, told) = self.called(tool, &arguments);
-        assert!(!refused, "{tool} {arguments}: {told:#}");
+        let (refused, output) = self.called(tool, &arguments);
+        assert!(!refused, "{tool} {arguments}: {output:#}");
         assert!(
             self.schemas[tool].0.is_valid(&arguments),
             "{arguments} is accepted, and is against the schema of {tool}"
         );
-        told
+        output
     }
 
     /// Calls a tool, which must refuse.
     #[track_caller]
     #[expect(clippy::needless_pass_by_value, reason = "a call reads as one line")]
     pub(crate) fn refused(&mut self, tool: &str, arguments: Value) -> Value {
-        let (refused, told) = self.called(tool, &arguments);
-        assert!(refused, "{tool} {arguments}: {told:#}");
-        told
+        let (refused, output) = self.called(tool, &arguments);
+        assert!(refused, "{tool} {arguments}: {output:#}");
+        output
     }
 
     /// Makes the call that an answer advises.
     #[track_caller]
-    pub(crate) fn follow(&mut self, told: &Value) -> Value {
-        let next = &told["nextCall"];
-        let tool = next["tool"].as_str().unwrap_or_else(|| panic!("no call is advised: {told:#}"));
+    pub(crate) fn follow(&mut self, output: &Value) -> Value {
+        let next = &output["nextCall"];
+        let tool =
+            next["tool"].as_str().unwrap_or_else(|| panic!("no call is advised: {output:#}"));
         self.call(tool, next["arguments"].clone())
     }
 

@@ -47,11 +47,11 @@ pub(crate) fn walk(rules: &Rules, workflow: &Workflow) -> Walk {
         assert!(visited, "no walk comes to gate `{}` of `{}`", gate.id, workflow.name);
         for branch in gate.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default() {
             let here = format!("{}/{}", gate.id, branch.id());
-            let said = |outcome: &Outcome| {
-                walk.taken.iter().any(|(at, said, _)| *at == here && said == outcome.as_str())
+            let answers = |outcome: &Outcome| {
+                walk.taken.iter().any(|(at, answers, _)| *at == here && answers == outcome.as_str())
             };
             let mut written = branch.gate().exits.written().map(|(outcome, _)| outcome);
-            assert!(written.all(said), "not everything is said at {here}: {walk:#?}");
+            assert!(written.all(answers), "not everything is said at {here}: {walk:#?}");
         }
         for (outcome, route) in gate.exits.written() {
             assert!(
@@ -110,9 +110,9 @@ impl Walk {
             Target::Fail => Some(Destination::Fail.to_string()),
             Target::Next | Target::Origin | Target::Previous => None,
         };
-        self.taken.iter().any(|(at, said, led)| {
+        self.taken.iter().any(|(at, answer, led)| {
             *at == gate.id.as_str()
-                && *said == outcome.as_str()
+                && *answer == outcome.as_str()
                 && to.as_ref().is_none_or(|to| to == led)
         })
     }
@@ -122,9 +122,9 @@ impl Walk {
         let edges = edges(workflow);
         let drawn = |gate: &str, outcome: &str| -> BTreeSet<String> {
             let takes = |edge: &&Edge| {
-                let said = edge.outcomes.iter().any(|said| said.as_str() == outcome);
+                let answer = edge.outcomes.iter().any(|answer| answer.as_str() == outcome);
                 let always = matches!(edge.way, EdgeKind::Exhausted(_) | EdgeKind::Again(_));
-                edge.from.as_str() == gate && (said || always)
+                edge.from.as_str() == gate && (answer || always)
             };
             let mut to: BTreeSet<String> =
                 edges.iter().filter(takes).map(|edge| edge.to.to_string()).collect();
@@ -220,14 +220,14 @@ impl Walk {
             let say = |post: Workplace<'_>| -> Vec<Act> {
                 let outcomes = post.outcomes(rules);
                 let all = |outcome| {
-                    let said = completion(rules, task, &post, outcome, kind);
-                    let turned = turned(&post, outcome, &said.content.outputs);
+                    let answer = completion(rules, task, &post, outcome, kind);
+                    let turned = turned(&post, outcome, &answer.content.outputs);
                     let other = turned.map(|outputs| {
-                        let mut other = said.clone();
+                        let mut other = answer.clone();
                         other.content.outputs = outputs;
                         other
                     });
-                    [said].into_iter().chain(other).map(Act::Complete).collect::<Vec<Act>>()
+                    [answer].into_iter().chain(other).map(Act::Complete).collect::<Vec<Act>>()
                 };
                 outcomes.iter().flat_map(all).collect()
             };
@@ -239,8 +239,8 @@ impl Walk {
             let to = visit.to.as_ref().map(ToString::to_string).unwrap_or_default();
             self.taken.insert((visit.station().to_string(), visit.outcome.to_string(), to.clone()));
             // What the branches of a fork came to is what the fork said.
-            if let Some(said) = visit.gate_outcome().filter(|_| visit.branch.is_some()) {
-                self.taken.insert((visit.gate.to_string(), said.to_string(), to));
+            if let Some(answer) = visit.gate_outcome().filter(|_| visit.branch.is_some()) {
+                self.taken.insert((visit.gate.to_string(), answer.to_string(), to));
             }
         }
         after

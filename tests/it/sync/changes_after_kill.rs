@@ -338,7 +338,7 @@ fn a_commit_between_the_look_and_the_lock_is_seen() {
     let pipe = clones.env.path("../pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     let mut command = clones.command(".", &["task", "comment", &id, "-m", "Still there"]);
-    command.env("AOF_WAIT_AT", "git.intent-told:../pipe").stdout(std::process::Stdio::null());
+    command.env("AOF_WAIT_AT", "git.intent-recorded:../pipe").stdout(std::process::Stdio::null());
     let mut comment = command.spawn().unwrap();
     // By then it has looked where the branch is.
     eventually("it is written down once more", || clones.env.read(".aof/intent") != record);
@@ -372,17 +372,17 @@ fn a_received_change_leaves_nothing_after_a_commit_or_on_another_branch() {
             }
             let head = clones.head(".");
             clones.does(".", &["task", "comment", &id, "-m", "Still there"]);
-            let told = format!("{point} {switches} {commits_too}");
-            assert_eq!(clones.git(".", &["rev-parse", "HEAD^"]), head, "{told}");
+            let output = format!("{point} {switches} {commits_too}");
+            assert_eq!(clones.git(".", &["rev-parse", "HEAD^"]), head, "{output}");
             assert_eq!(
                 (clones.status("."), clones.env.is_in_the_middle()),
                 (String::new(), false),
-                "{told}"
+                "{output}"
             );
             has_none_of_it(&clones);
-            assert!(!clones.git(".", &["reflog", "--all"]).contains("sync: finished"), "{told}");
+            assert!(!clones.git(".", &["reflog", "--all"]).contains("sync: finished"), "{output}");
             if switches {
-                assert_eq!(clones.git(".", &["rev-parse", "main"]), main, "{told}");
+                assert_eq!(clones.git(".", &["rev-parse", "main"]), main, "{output}");
                 clones.git(".", &["switch", "--quiet", "main"]);
             } else {
                 clones.git(".", &["pull", "--quiet", "--no-rebase", "--no-edit", "origin", "main"]);
@@ -500,16 +500,16 @@ fn folders_and_files_that_change_places_go_on_or_back() {
                 clones.env.write("other/x", "mine\n");
             }
             clones.does(".", &["task", "comment", &id, "-m", "Still there"]);
-            let told = format!("{point} {mine}");
-            assert_eq!(clones.status("."), if mine { " M other/x\n" } else { "" }, "{told}");
+            let output = format!("{point} {mine}");
+            assert_eq!(clones.status("."), if mine { " M other/x\n" } else { "" }, "{output}");
             if mine {
-                assert_eq!(clones.git(".", &["rev-parse", "HEAD^"]), head, "{told}");
-                assert_eq!(clones.env.read("one"), "file\n", "{told}");
-                assert_eq!(clones.env.read("two/deep/er.txt"), "folder\n", "{told}");
+                assert_eq!(clones.git(".", &["rev-parse", "HEAD^"]), head, "{output}");
+                assert_eq!(clones.env.read("one"), "file\n", "{output}");
+                assert_eq!(clones.env.read("two/deep/er.txt"), "folder\n", "{output}");
                 clones.git(".", &["checkout", "--", "other/x"]);
             }
             converge(&clones);
-            assert_eq!(clones.env.read("two"), "file\n", "{told}");
+            assert_eq!(clones.env.read("two"), "file\n", "{output}");
         }
     }
 }

@@ -226,7 +226,7 @@ fn a_remote_that_takes_nothing_has_nothing_handed_out() {
 }
 
 #[test]
-fn a_task_of_which_another_version_is_staged_is_told_of() {
+fn a_task_of_which_another_version_is_staged_is_reported() {
     let clones = handing_out(&[]);
     let ids = known_everywhere(&clones, 1, &[]);
     let path = format!("tasks/{}.md", ids[0]);
@@ -342,9 +342,9 @@ fn watchers_on_several_machines_give_each_task_once() {
         let _ = (clones.aof("c", &["sync"]), clones.aof("c", &["sweep"]));
         [".", "b", "c"].iter().all(|clone| given(clone) == ids.len())
     });
-    let told: usize =
+    let output: usize =
         watchers.iter().map(|watcher| watcher.said().matches("given to").count()).sum();
-    assert!(told <= ids.len(), "nobody tells of what another gave");
+    assert!(output <= ids.len(), "nobody tells of what another gave");
     watchers.into_iter().for_each(Worker::stop);
     for clone in [".", "b", "c"] {
         clones.does(clone, &["sync"]);
@@ -537,10 +537,10 @@ fn of_two_tools_that_ask_for_one_task_one_gets_it() {
     let mut there = McpClient::start(&clones.env, Era::New, &["--agent", "agent-2", "-C", "../b"]);
     // Both have looked by the time that the second offers what it claimed.
     meanwhile(&clones, "b", "aof next --agent agent-1");
-    let told = there.call("aof_task_next", json!({}));
-    assert_eq!(told["task"], Value::Null, "{told}");
-    let told = here.call("aof_task_next", json!({}));
-    assert_eq!(told["task"]["id"], json!(ids[0]), "{told}");
+    let output = there.call("aof_task_next", json!({}));
+    assert_eq!(output["task"], Value::Null, "{output}");
+    let output = here.call("aof_task_next", json!({}));
+    assert_eq!(output["task"]["id"], json!(ids[0]), "{output}");
     assert_eq!(agent_of(&clones, "b", &ids[0]), "agent-1");
     // Without a network a tool is told why it gets nothing.
     clones.env.new_task(&["Another"]);

@@ -12,19 +12,20 @@ use crate::support::environment::{Output, PROJECT, eventually};
 fn steps_of_one_clone_reach_the_other() {
     let clones = Clones::new(PROJECT, &["b"]);
     let id = clones.env.new_task(&["Add login"]);
-    let told = |output: Output| without_commits(&output.success().stdout.replace(&id, "AOF-abc"));
-    assert_snapshot!(told(clones.aof(".", &["sync", "--dry-run"])), @"
+    let printed =
+        |output: Output| without_commits(&output.success().stdout.replace(&id, "AOF-abc"));
+    assert_snapshot!(printed(clones.aof(".", &["sync", "--dry-run"])), @"
     Would go
       COMMIT AOF-xxxxx: created at implement (Ada)
     dry run: nothing was changed
     ");
-    assert_snapshot!(told(clones.sync(".")), @"
+    assert_snapshot!(printed(clones.sync(".")), @"
     Went
       COMMIT AOF-xxxxx: created at implement (Ada)
     in step with origin/main
     ");
-    assert_snapshot!(told(clones.sync(".")), @"nothing to do: the same as origin/main");
-    assert_snapshot!(told(clones.sync("b")), @"
+    assert_snapshot!(printed(clones.sync(".")), @"nothing to do: the same as origin/main");
+    assert_snapshot!(printed(clones.sync("b")), @"
     Came
       COMMIT AOF-xxxxx: created at implement (Ada)
     in step with origin/main
@@ -257,7 +258,7 @@ fn an_ignored_file_is_an_obstacle_too() {
     clones.does("b", &["sync"]);
     let head = clones.head(".");
     // A file for a file, a file where a folder is to be, and a folder where a file is to be.
-    for (file, told) in
+    for (file, printed) in
         [("secret.env", "secret.env"), ("secret", "secret"), ("secrets/own.txt", "secrets/own.txt")]
     {
         clones.env.write(file, "mine\n");
@@ -265,7 +266,7 @@ fn an_ignored_file_is_an_obstacle_too() {
             let output = clones.aof(".", args);
             assert_eq!(output.code, Some(5), "{file}: {}", output.stdout);
             assert!(
-                output.stdout.contains(&format!("`{told}` is not committed here")),
+                output.stdout.contains(&format!("`{printed}` is not committed here")),
                 "{}",
                 output.stdout
             );

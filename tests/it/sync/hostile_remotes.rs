@@ -150,7 +150,7 @@ fn a_commit_after_a_kill_meets_no_leftovers() {
 #[test]
 fn an_edit_after_a_kill_stays_even_with_an_updated_index() {
     for (point, pulled) in [
-        ("git.intent-told", true),
+        ("git.intent-recorded", true),
         ("git.index-locked", true),
         ("git.bring-placed", true),
         ("git.index-moved", false),

@@ -13,7 +13,7 @@ use crate::support::environment::{PROJECT, eventually};
 #[cfg(debug_assertions)]
 const POINTS: [&str; 11] = [
     "git.temps-made",
-    "git.intent-told",
+    "git.intent-recorded",
     "git.index-locked",
     "git.bring-begun",
     "git.bring-staged",

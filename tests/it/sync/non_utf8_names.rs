@@ -109,8 +109,8 @@ fn an_untracked_file_is_an_obstacle() {
         for args in [&["sync"][..], &["sync", "--dry-run"]] {
             let output = clones.aof(".", args);
             assert_eq!(output.code, Some(5), "{name}: {output}");
-            let told = format!("`{}` is not committed here", name.replace('%', "\u{fffd}"));
-            assert!(output.stdout.contains(&told), "{output}");
+            let printed = format!("`{}` is not committed here", name.replace('%', "\u{fffd}"));
+            assert!(output.stdout.contains(&printed), "{output}");
         }
         assert_eq!(
             (read(&clones, ".", name).as_deref(), clones.head(".")),

@@ -47,7 +47,7 @@ fn a_disk_that_is_full_here_is_no_fault_of_the_remotes() {
 }
 
 #[test]
-fn trouble_with_the_remote_is_told_in_plain_words() {
+fn trouble_with_the_remote_is_reported_in_plain_words() {
     let env = TestEnvironment::new();
     assert_snapshot!(env.aof(&["sync"]).code(1).stderr, @"
     error: there is no remote to sync with
@@ -109,8 +109,8 @@ kill -9 $PPID
     let lock =
         fs::File::options().write(true).open(clones.env.path(".git/refs/remotes/origin/main.lock"));
     lock.unwrap().set_modified(SystemTime::now() - Duration::from_hours(1)).unwrap();
-    let told = clones.env.aof(&["doctor"]);
-    assert!(told.stdout.contains("refs/remotes/origin/main.lock"), "{told}");
+    let output = clones.env.aof(&["doctor"]);
+    assert!(output.stdout.contains("refs/remotes/origin/main.lock"), "{output}");
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn a_remote_that_takes_nothing_is_not_taken_for_one_that_is_away() {
     clones.env.new_task(&["Add login"]);
     let remote = clones.env.path("../receives");
     clones.env.git(&["config", "remote.origin.receivepack", &remote.display().to_string()]);
-    for (script, said) in [
+    for (script, answer) in [
         (
             "echo 'ERROR: this repository was archived, so it is read-only.' >&2; exit 1",
             "was archived",
@@ -162,7 +162,7 @@ fn a_remote_that_takes_nothing_is_not_taken_for_one_that_is_away() {
             "{script}: {}",
             output.stdout
         );
-        assert!(output.stdout.contains(said), "{script}: {}", output.stdout);
+        assert!(output.stdout.contains(answer), "{script}: {}", output.stdout);
         assert!(output.stdout.contains("1 commit waits here"), "{script}: {}", output.stdout);
     }
     clones.env.git(&["config", "--unset", "remote.origin.receivepack"]);
@@ -172,7 +172,7 @@ fn a_remote_that_takes_nothing_is_not_taken_for_one_that_is_away() {
 }
 
 #[test]
-fn a_lock_that_a_killed_git_left_at_the_remote_is_told() {
+fn a_lock_that_a_killed_git_left_at_the_remote_is_reported() {
     let clones = Clones::new(PROJECT, &[]);
     clones.env.new_task(&["Add login"]);
     clones.env.write("../hub.git/refs/heads/main.lock", "");
@@ -222,11 +222,11 @@ fn a_lock_here_is_no_want_of_a_network() {
     fs::rename(clones.env.path("../away"), clones.env.path(lock)).unwrap();
     let old = SystemTime::now() - Duration::from_hours(1);
     fs::File::options().write(true).open(clones.env.path(lock)).unwrap().set_modified(old).unwrap();
-    let told = clones.aof("b", &["doctor"]);
+    let printed = clones.aof("b", &["doctor"]);
     assert!(
-        told.stdout.contains("refs/remotes/origin/main.lock")
-            && told.stdout.contains("[git_locked]"),
-        "{told}"
+        printed.stdout.contains("refs/remotes/origin/main.lock")
+            && printed.stdout.contains("[git_locked]"),
+        "{printed}"
     );
     // Whoever has it lets it go.
     let (bin, met) = (clones.env.home().join("bin"), clones.env.home().join("met"));

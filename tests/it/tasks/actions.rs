@@ -61,15 +61,15 @@ fn arguments<'a>(args: &'a [&'a str], id: &'a str) -> Vec<&'a str> {
 
 #[test]
 fn each_act_is_one_commit_that_names_it() {
-    let mut told = String::new();
+    let mut printed = String::new();
     for (name, args, before) in ACTS {
         let (env, id) = scene(*before);
         let output = env.aof(&arguments(args, &id)).success();
         check(&env);
         let commit = env.git_plain(&["log", "-1", "--format=%an: %s%n%(trailers:only)"]);
-        told.push_str(&format!("# {name}\n{}{}\n", output.stdout, commit.trim_end()));
+        printed.push_str(&format!("# {name}\n{}{}\n", output.stdout, commit.trim_end()));
     }
-    assert_snapshot!(told, @r#"
+    assert_snapshot!(printed, @r#"
     # claimed
     AOF-xxxxx  Add login
       gate implement, ticket AOF-xxxxx@0
@@ -286,8 +286,8 @@ fn a_person_steps_into_an_agents_visit_and_gives_it_back() {
     let next = env.aof(&["task", "next", "--agent", "agent-7"]).success().stdout;
     assert!(next.contains("@0") && next.contains(back), "{next}");
     let log = env.git(&["log", "--format=%an %s %b", "--reverse"]);
-    let told = |words: &str| log.lines().filter(|line| line.contains(words)).count();
-    assert_eq!((told("I write the tokens myself"), told(back)), (1, 1), "{log}");
+    let printed = |words: &str| log.lines().filter(|line| line.contains(words)).count();
+    assert_eq!((printed("I write the tokens myself"), printed(back)), (1, 1), "{log}");
     let _ = env.complete(&format!("{id}@0"), "agent-7");
     let _ = env.aof(&["verify"]).success();
     check(&env);

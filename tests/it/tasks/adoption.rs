@@ -48,14 +48,14 @@ fn engine_fields_of_a_hand_made_file_are_not_adopted() {
         }
         refused.extend(fields.map(|fields| (id, kept, fields)));
     }
-    let told = env.aof(&["--json", "status"]).success().json();
-    let frozen: Vec<_> = told["attention"]
+    let output = env.aof(&["--json", "status"]).success().json();
+    let frozen: Vec<_> = output["attention"]
         .as_array()
         .unwrap()
         .iter()
         .filter(|point| point["code"] == "task_frozen")
         .collect();
-    assert_eq!(frozen.len(), refused.len(), "{told}");
+    assert_eq!(frozen.len(), refused.len(), "{output}");
     let watched = env.aof(&["watch", "--once"]);
     for (number, (kept, fields)) in KEPT.into_iter().enumerate() {
         let text = env.read(&format!("tasks/AOF-hand{number}.md"));
@@ -81,12 +81,12 @@ fn engine_fields_of_a_hand_made_file_are_not_adopted() {
     for (id, kept, fields) in refused {
         let file = format!("tasks/{id}.md");
         let why = env.aof(&["why", &id]).success();
-        let said = env.say(&id, "agent-7", "complete", &["--json"]).code(5).json();
+        let answer = env.say(&id, "agent-7", "complete", &["--json"]).code(5).json();
         assert_eq!(
-            (&said["error"], said["fields"].as_array().map(Vec::len)),
+            (&answer["error"], answer["fields"].as_array().map(Vec::len)),
             (&"task_frozen".into(), Some(fields.split(", ").count()))
         );
-        let message = said["message"].as_str().unwrap();
+        let message = answer["message"].as_str().unwrap();
         for text in [message, why.stdout.as_str()] {
             let problem = format!("says what only the engine says: {fields}");
             assert!(
@@ -171,8 +171,8 @@ fn a_hand_made_file_assigns_its_task_if_the_rules_allow_it() {
     }
     let why = env.aof(&["why", "AOF-four"]).success();
     assert!(why.stdout.contains("at gate `implement`, and gives it to `agent-8`"), "{why}");
-    let told = env.aof(&["--json", "status"]).success().stdout;
-    assert!(!told.contains("task_frozen"), "{told}");
+    let output = env.aof(&["--json", "status"]).success().stdout;
+    assert!(!output.contains("task_frozen"), "{output}");
 
     // By whatever is done with it first.
     let refused = env.say("AOF-one", "agent-8", "complete", &["--json"]).code(4).json();
@@ -243,9 +243,9 @@ fn the_first_claim_reports_an_assignee_that_was_ignored() {
     legacy(&env, "AOF-one", "agent-3");
     legacy(&env, "AOF-two", "agent-3");
     let rehearsed = env.say("AOF-one", "agent-7", "complete", &["--dry-run"]).success();
-    let said = env.say("AOF-one", "agent-7", "complete", &[]).success();
+    let answer = env.say("AOF-one", "agent-7", "complete", &[]).success();
     let watched = env.aof(&["watch", "--once"]).success();
-    for (output, id) in [(&rehearsed, "AOF-one"), (&said, "AOF-one"), (&watched, "AOF-two")] {
+    for (output, id) in [(&rehearsed, "AOF-one"), (&answer, "AOF-one"), (&watched, "AOF-two")] {
         let text = format!("{}{}", output.stdout, output.stderr);
         assert_eq!(
             text.matches(&format!("warning: `{id}` begins without `agent-3`")).count(),
@@ -314,12 +314,12 @@ fn fields_adopted_by_an_earlier_build_are_not_a_fault() {
     let adopted = env.read("tasks/AOF-new.md").replace("AOF-new", "AOF-old");
     let adopted = adopted.replace("  role: backend\n", "  role: backend\n  agent: agent-7\n");
     let adopted = adopted.replacen("---\n", &format!("---\n{}\n{}\n", kept[1], kept[2]), 1);
-    let said = env.git(&["log", "-1", "--format=%B"]).replace("AOF-new", "AOF-old");
+    let answer = env.git(&["log", "-1", "--format=%B"]).replace("AOF-new", "AOF-old");
     let when = env.git(&["log", "-1", "--format=%aI"]);
     let commit = |text: &str, more: &[&str]| {
         env.write("tasks/AOF-old.md", text);
         env.git(
-            &[&["commit", "-q", "-a", "--date", when.trim(), "-m", said.trim()], more].concat(),
+            &[&["commit", "-q", "-a", "--date", when.trim(), "-m", answer.trim()], more].concat(),
         );
         env.aof(&["verify", "--json"])
     };
@@ -351,7 +351,7 @@ fn fields_adopted_by_an_earlier_build_are_not_a_fault() {
 }
 
 /// Returns the points of `aof status` about files that were made by hand.
-fn told(env: &TestEnvironment) -> Vec<String> {
+fn issue_codes(env: &TestEnvironment) -> Vec<String> {
     let status = env.aof(&["--json", "status"]).success().json();
     let points = status["attention"].as_array().unwrap().iter();
     let codes = points.map(|point| point["code"].as_str().unwrap().to_owned());
@@ -375,12 +375,12 @@ fn a_staged_file_without_further_edits_is_adopted() {
         let path = env.hand_made(id, "Add login");
         env.write("staged.txt", id);
         env.git(&["add", &path, "staged.txt"]);
-        assert_eq!(told(&env), ["not_adopted"], "{id}");
+        assert_eq!(issue_codes(&env), ["not_adopted"], "{id}");
         if door[0] == "task" {
             let _ = env.aof(&[door, &["--dry-run"]].concat()).success();
         }
         let _ = env.aof(door).success();
-        assert_eq!(told(&env), [""; 0], "{id}");
+        assert_eq!(issue_codes(&env), [""; 0], "{id}");
         assert_eq!(env.git(&["status", "--porcelain"]), "A  staged.txt\n", "{id}");
         env.git(&["reset", "--quiet", "staged.txt"]);
     }
@@ -394,13 +394,13 @@ fn a_staged_file_with_further_edits_waits_and_is_named() {
     env.git(&["add", &path]);
     let staged = env.git(&["rev-parse", &format!(":{path}")]);
     env.edit(&path, "Add login", "Add logout");
-    assert_eq!(told(&env), ["task_staged"]);
+    assert_eq!(issue_codes(&env), ["task_staged"]);
     let refused = env.say("AOF-hand", "agent-7", "complete", &["--json"]).code(5).json();
     assert_eq!(refused["error"], "staged_elsewise");
     assert_eq!(env.git(&["rev-parse", &format!(":{path}")]), staged);
     // As it says.
     env.git(&["add", &path]);
-    assert_eq!(told(&env), ["not_adopted"]);
+    assert_eq!(issue_codes(&env), ["not_adopted"]);
     let _ = env.complete("AOF-hand", "agent-7");
     assert_eq!(env.git(&["status", "--porcelain"]), "");
 }

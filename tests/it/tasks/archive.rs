@@ -67,14 +67,14 @@ fn ignored_and_large_companions_stay() {
     env.write(&format!("tasks/{id}.log"), "not for git\n");
     env.write(&format!("tasks/{id}.mp4"), vec![b'x'; 17 * 1024 * 1024]);
     env.write(&format!("tasks/{id}.plan.md"), "the plan\n");
-    let said = env.say(&id, "agent-3", "complete", &["--json"]).success().json();
-    let stays = &said["warnings"][0];
+    let answer = env.say(&id, "agent-3", "complete", &["--json"]).success().json();
+    let stays = &answer["warnings"][0];
     assert_eq!(
         (&stays["warning"], &stays["ignored"][0]),
         (&"companions_stay".into(), &"tasks/AOF-xxxxx.log".into())
     );
     assert_eq!(stays["tooLarge"][0], "tasks/AOF-xxxxx.mp4");
-    assert_snapshot!(stays["message"].as_str().unwrap(), @"the task has moved without `tasks/AOF-xxxxx.log` (which git is told to ignore) and `tasks/AOF-xxxxx.mp4` (too large to be committed): move or remove that yourself");
+    assert_snapshot!(stays["message"].as_str().unwrap(), @"the task has moved without `tasks/AOF-xxxxx.log` (which git ignores) and `tasks/AOF-xxxxx.mp4` (too large to be committed): move or remove that yourself");
     assert_eq!(
         env.files("tasks"),
         [
@@ -98,7 +98,7 @@ fn a_companion_that_stayed_is_named_until_it_is_moved() {
     }
     env.write(".gitignore", "*.log\n");
     env.commit_all("beside");
-    let told = || {
+    let printed = || {
         let status = env.aof(&["--json", "status"]).success().json();
         let of = |list: &Value| {
             list.as_array().unwrap().iter().find(|one| one["code"] == "companions_stayed").cloned()
@@ -106,12 +106,12 @@ fn a_companion_that_stayed_is_named_until_it_is_moved() {
         let doctor = env.aof(&["--json", "doctor"]).success().json();
         (of(&status["attention"]), of(&doctor["complaints"]))
     };
-    assert_eq!(told(), (None, None));
+    assert_eq!(printed(), (None, None));
     let _ = env.complete(&id, "agent-3");
     let moves = ["log", "plan.md"]
         .map(|name| (format!("tasks/{id}.{name}"), place.replace(".md", &format!(".{name}"))));
     for (at, (here, there)) in moves.iter().enumerate() {
-        let (Some(point), Some(complaint)) = told() else { panic!("nothing is told of {here}") };
+        let (Some(point), Some(complaint)) = printed() else { panic!("nothing is told of {here}") };
         // Whatever it is called, it is no task.
         let _ = env.aof(&["task", "list", "--all"]).success();
         assert!(!env.aof(&["status"]).stdout.contains("cannot be read"));
@@ -131,7 +131,7 @@ fn a_companion_that_stayed_is_named_until_it_is_moved() {
         shell.args(["-c", &format!("{command} {here} {there}")]).current_dir(env.path("."));
         let _ = env.run(shell).success();
     }
-    assert_eq!(told(), (None, None));
+    assert_eq!(printed(), (None, None));
     env.commit_all("beside its task");
     let _ = env.aof(&["verify"]).success();
 }
@@ -173,7 +173,7 @@ fn a_file_left_by_a_manual_move_is_a_companion() {
         }
         let watched = env.aof(&["watch", "--once"]).success();
         assert!(!format!("{watched}").contains("plan.md"), "{watched}");
-        let told = env.aof(&["status"]).success().stdout;
+        let output = env.aof(&["status"]).success().stdout;
         let command = if is_committed { "git mv" } else { "mv" };
         for part in [
             format!(
@@ -181,9 +181,9 @@ fn a_file_left_by_a_manual_move_is_a_companion() {
             ),
             format!("`{command} tasks/{id}.plan.md tasks/sprint/{id}.plan.md`"),
         ] {
-            assert!(told.contains(&env.plain(&part)), "{part}\n{told}");
+            assert!(output.contains(&env.plain(&part)), "{part}\n{output}");
         }
-        assert!(!told.contains("cannot be read"), "{told}");
+        assert!(!output.contains("cannot be read"), "{output}");
         let doctor = env.aof(&["doctor"]).success();
         assert!(doctor.stdout.contains("stayed behind"), "{doctor}");
         for name in ["plan.md", "tests.yaml"] {
@@ -238,8 +238,8 @@ fn encrypted_and_lfs_companions_stay_as_git_has_them() {
         if let Some(layout) = layout {
             env.git(layout);
         }
-        let said = env.say(&id, "agent-3", "complete", &["--json"]).success().json();
-        let stays = &said["warnings"][0];
+        let answer = env.say(&id, "agent-3", "complete", &["--json"]).success().json();
+        let stays = &answer["warnings"][0];
         assert_eq!(
             (&stays["warning"], &stays["filtered"][0]),
             (&"companions_stay".into(), &"tasks/AOF-xxxxx.log".into())
@@ -272,8 +272,8 @@ fn attributes_that_change_nothing_keep_nothing_back() {
         env.write(".gitattributes", line);
         env.write(&format!("tasks/{id}.log"), "the log\n");
         env.commit_all("log");
-        let said = env.say(&id, "agent-3", "complete", &["--json"]).success().json();
-        assert_eq!(said["warnings"], serde_json::json!([]), "{line}: {said}");
+        let answer = env.say(&id, "agent-3", "complete", &["--json"]).success().json();
+        assert_eq!(answer["warnings"], serde_json::json!([]), "{line}: {answer}");
         assert_eq!(env.read(&place.replace(".md", ".log")), "the log\n", "{line}");
         assert_eq!(env.git(&["status", "--porcelain"]), "", "{line}");
     }
@@ -370,9 +370,9 @@ fn a_failed_cleanup_after_the_commit_fails_no_act() {
     fs::remove_file(env.path(&format!("tasks/{id}.md"))).unwrap();
     fs::create_dir(env.path(&format!("tasks/{id}.md"))).unwrap();
     let opened = fs::OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
-    let said = env.finish("task complete", child).success();
+    let answer = env.finish("task complete", child).success();
     drop(opened);
-    assert!(said.stderr.is_empty(), "{said}");
+    assert!(answer.stderr.is_empty(), "{answer}");
     fs::remove_dir(env.path(&format!("tasks/{id}.md"))).unwrap();
     env.new_task(&["Another task"]);
     assert!(env.read(&place).contains("status: complete"));
@@ -390,11 +390,12 @@ fn the_doctor_finds_a_failed_cleanup() {
     // Healing that cannot remove the old file either keeps nobody waiting for it, and then nothing tells of it any more.
     fs::write(env.path(".aof/intent"), " ".repeat(4096)).unwrap();
     let left = format!("tasks/{id}.md");
-    let told = env.aof(&["doctor"]).code(1);
+    let output = env.aof(&["doctor"]).code(1);
     assert!(
-        told.stdout
+        output
+            .stdout
             .contains("`tasks/AOF-xxxxx.md` is a copy that nobody committed, or was left behind"),
-        "{told}"
+        "{output}"
     );
     let _ = env.aof(&["doctor", "--fix"]);
     let _ = env.aof(&["doctor"]).success();
@@ -403,8 +404,8 @@ fn the_doctor_finds_a_failed_cleanup() {
 
     // What a person made of it is theirs.
     env.write(&left, "---\ntitle: Mine\n---\n");
-    let told = env.aof(&["doctor", "--fix"]).code(1);
-    assert!(told.stdout.contains("see what differs, keep one"), "{told}");
+    let output = env.aof(&["doctor", "--fix"]).code(1);
+    assert!(output.stdout.contains("see what differs, keep one"), "{output}");
     assert!(env.exists(&left));
 }
 
@@ -470,12 +471,12 @@ fn a_companion_with_a_name_that_git_refuses_stays() {
             &format!(".aof/inbox/{id}.yaml"),
             format!("task: {id}\nagent: agent-3\noutcome: complete\nsummary: x\n"),
         );
-        let said = env.aof(&["watch", "--once"]).success().stdout;
+        let answer = env.aof(&["watch", "--once"]).success().stdout;
         assert!(
-            said.contains(&format!(
+            answer.contains(&format!(
                 "the task has moved without `tasks/AOF-xxxxx.{shown}` (whose name cannot be"
             )),
-            "{said}"
+            "{answer}"
         );
         assert!(
             env.exists(&place)
@@ -500,10 +501,11 @@ fn the_watcher_takes_no_companion_that_stayed_for_a_task() {
     env.write(&format!("tasks/{id}.plan.md"), "the plan\n");
     env.write("tasks/AOF-nobody.plan.md", "of no task\n");
     let _ = env.say(&id, "agent-3", "complete", &[]).success();
-    let said = env.aof(&["watch", "--once"]).success().stdout;
+    let answer = env.aof(&["watch", "--once"]).success().stdout;
     assert!(
-        said.contains("`tasks/AOF-nobody.plan.md` is no task") && !said.contains(&env.plain(&id)),
-        "{said}"
+        answer.contains("`tasks/AOF-nobody.plan.md` is no task")
+            && !answer.contains(&env.plain(&id)),
+        "{answer}"
     );
     assert!(env.aof(&["status", "--json"]).success().stdout.contains("companions_stayed"));
 }

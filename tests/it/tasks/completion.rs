@@ -721,8 +721,8 @@ fn honest_words_without_a_ticket_go_on_working() {
 fn naming_a_gate_that_another_agent_ended_names_the_winner() {
     let (env, id) = at_one_role();
     let named = |agent: &str, gate: &str| {
-        let told = env.say(id, agent, "complete", &["--gate", gate, "--json"]).code(5).json();
-        ["error", "winningAgent", "losingAgent", "visit"].map(|key| told[key].to_string())
+        let output = env.say(id, agent, "complete", &["--gate", gate, "--json"]).code(5).json();
+        ["error", "winningAgent", "losingAgent", "visit"].map(|key| output[key].to_string())
     };
     let quoted = |text: &str| format!("\"{text}\"");
     let lost = |visit: u32| {

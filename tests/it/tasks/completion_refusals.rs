@@ -377,7 +377,7 @@ fn a_gate_for_people_is_closed_to_programs() {
     --- stderr
     error: gate `approve` is for people, and such a gate is never skipped by an outcome
 
-    hint: a person completes it; tasks that need no approval are told by the gate's `when`
+    hint: a person completes it; the gate's `when` says which tasks need no approval
 
     example:
       aof complete AOF-xxxxx@0 --agent human-ada --outcome complete \

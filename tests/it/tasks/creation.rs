@@ -77,7 +77,7 @@ fn a_new_task_says_all_that_was_said_of_it() {
 }
 
 #[test]
-fn programs_are_told_the_same() {
+fn programs_get_the_same_words() {
     let env = TestEnvironment::new();
     assert_snapshot!(env.aof(&["task", "new", "Add login", "--json"]), @r#"
     exit 0

@@ -358,7 +358,7 @@ fn an_agent_s_note_on_a_dependency_changes_nothing() {
 }
 
 #[test]
-fn circles_are_refused_and_told_of() {
+fn circles_are_refused_and_reported() {
     let env = with_hand_out("least-loaded", ORG);
     let one = env.new_task(&["One"]);
     let two = env.new_task(&["Two", "--depends", &one]);
@@ -370,12 +370,12 @@ fn circles_are_refused_and_told_of() {
          hint: leave one of these out: a task waits for what it depends on, and for its children\n"
     );
     env.edit(&env.task_path(&one), "routing:", &format!("dependsOn: [{three}]\nrouting:"));
-    let told = "these wait for each other, so none of them is handed out: AOF-xxxxx -> AOF-xxxxx -> AOF-xxxxx -> AOF-xxxxx";
+    let printed = "these wait for each other, so none of them is handed out: AOF-xxxxx -> AOF-xxxxx -> AOF-xxxxx -> AOF-xxxxx";
     let list = env.aof(&["task", "list", "--ready"]).success();
-    assert!(list.stderr.contains(told) && list.stdout.is_empty(), "{list}");
+    assert!(list.stderr.contains(printed) && list.stdout.is_empty(), "{list}");
     for args in [&["status"][..], &["why", one.as_str()]] {
         let output = env.aof(args).success();
-        assert!(output.stdout.contains(told), "{output}");
+        assert!(output.stdout.contains(printed), "{output}");
     }
     hand_out(&env);
     assert_eq!(tasks(&env, &["--status", "in_progress"]), [""; 0]);
@@ -388,9 +388,9 @@ fn circles_are_refused_and_told_of() {
 #[test]
 fn a_priority_that_is_none_is_refused() {
     let env = TestEnvironment::new();
-    let told = "error: `urgent` is no priority and counts as `medium`\n\nhint: did you mean `critical`? It is one of `critical`, `high`, `medium`, `low`\n";
+    let output = "error: `urgent` is no priority and counts as `medium`\n\nhint: did you mean `critical`? It is one of `critical`, `high`, `medium`, `low`\n";
     let made = env.aof(&["task", "new", "Now", "--meta", "priority=urgent"]).code(4);
-    assert_eq!(made.stderr, told);
+    assert_eq!(made.stderr, output);
     let id = env.new_task(&["Now", "--meta", "priority=high"]);
     let edited = env.aof(&["task", "edit", &id, "--meta", "priority=P1"]).code(4);
     assert!(edited.stderr.contains(": `P1` is no priority"), "{edited}");

@@ -390,8 +390,8 @@ fn a_claim_by_hand_for_a_stranger_to_the_role_is_released() {
         env.edit(&path, "status: ready", "status: in_progress");
         env.commit_all("give it to agent-3");
         let swept = env.aof(&["sweep"]).success();
-        let told = "agent-3 may not complete it, and does not have it any more";
-        assert!(swept.stdout.contains(told), "{swept}");
+        let output = "agent-3 may not complete it, and does not have it any more";
+        assert!(swept.stdout.contains(output), "{swept}");
         let text = env.task_text(&id);
         assert!(text.contains("status: ready") && !text.contains("agent:"), "{text}");
         let _ = env.complete(&id, "agent-7").success();

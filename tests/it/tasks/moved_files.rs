@@ -22,7 +22,7 @@ fn run(env: &TestEnvironment, command: &str) {
 }
 
 /// Everything that is told of the task at that path.
-fn told(env: &TestEnvironment, id: &str) -> [String; 3] {
+fn reports(env: &TestEnvironment, id: &str) -> [String; 3] {
     [
         env.aof(&["status"]).success().stdout,
         env.aof(&["doctor"]).stdout,
@@ -44,7 +44,7 @@ fn a_renamed_task_file_is_to_be_renamed_back() {
             env.git(&["commit", "--no-verify", "-qm", "renamed"]);
         }
         let command = format!("{} {there} {here}", if is_known { "git mv" } else { "mv" });
-        for text in told(&env, "AOF-renamed") {
+        for text in reports(&env, "AOF-renamed") {
             assert!(text.contains("if it was renamed, rename it back"), "{text}");
         }
         run(&env, &command);
@@ -83,20 +83,23 @@ fn a_copy_must_not_be_committed_with_the_engines_fields() {
     let text = env.task_text(&id);
     // As it is.
     env.write("tasks/AOF-copy1.md", &text);
-    for told in told(&env, "AOF-copy1") {
+    for output in reports(&env, "AOF-copy1") {
         assert!(
-            told.contains("if it is a copy, remove it") && !told.contains("commit it"),
-            "{told}"
+            output.contains("if it is a copy, remove it") && !output.contains("commit it"),
+            "{output}"
         );
     }
     // With an id of its own, and a history that is not.
     env.write("tasks/AOF-copy1.md", text.replace(&id, "AOF-copy1"));
-    for told in [
+    for output in [
         env.say("AOF-copy1", "agent-3", "complete", &[]).code(5).stderr,
         env.aof(&["status"]).success().stdout,
         env.aof(&["watch", "--once"]).to_string(),
     ] {
-        assert!(told.contains("to have it begin again") && !told.contains("commit it"), "{told}");
+        assert!(
+            output.contains("to have it begin again") && !output.contains("commit it"),
+            "{output}"
+        );
     }
     // What is told can be done.
     let plain: String = text
@@ -135,7 +138,7 @@ fn is_home(env: &TestEnvironment, id: &str) {
 }
 
 #[test]
-fn an_active_task_in_the_archive_is_told_of_and_comes_back() {
+fn an_active_task_in_the_archive_is_reported_and_comes_back() {
     for folder in ["tasks/archive", "tasks/archive/2026-Q1", DAY, "tasks/archive/2026/02/16/later"]
     {
         for command in [&["watch", "--once"][..], &["doctor", "--fix"]] {
@@ -144,9 +147,9 @@ fn an_active_task_in_the_archive_is_told_of_and_comes_back() {
             let text = env.task_text(&id);
             put(&env, &format!("tasks/{id}.md"), &format!("{folder}/{id}.md"), true);
             let case = format!("{folder}, {command:?}");
-            let told = env.aof(&["status"]).success().stdout;
+            let output = env.aof(&["status"]).success().stdout;
             let place = "1 task has its file where its status does not belong: AOF-xxxxx";
-            assert!(told.contains(place) && !told.contains("is gone"), "{case}\n{told}");
+            assert!(output.contains(place) && !output.contains("is gone"), "{case}\n{output}");
             assert!(env.aof(&["doctor"]).stdout.contains(place), "{case}");
             let shown = env.aof(&["task", "show", &id, "--json"]).success().json();
             assert_eq!(shown["status"], "ready", "{case}");
@@ -280,7 +283,7 @@ fn a_copy_in_another_folder_is_not_taken_for_a_move() {
 }
 
 #[test]
-fn a_renamed_task_that_no_commit_knows_is_told_how_to_go_on() {
+fn a_renamed_task_that_no_commit_knows_is_refused_with_the_way_on() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     let _ = env.complete(&id, "agent-7");

@@ -52,12 +52,12 @@ fn first_entry(env: &TestEnvironment, id: &str) -> Value {
 }
 
 /// Has `agent-7` complete a task by a tool call, whose arguments are written as they are said: digit by digit.
-fn complete_by_mcp(env: &TestEnvironment, said: &str) {
+fn complete_by_mcp(env: &TestEnvironment, text: &str) {
     let mut client = McpClient::start(env, Era::Old, &["--agent", "agent-7"]);
-    let said = said.replace("\"agent\": \"agent-7\", ", "");
+    let text = text.replace("\"agent\": \"agent-7\", ", "");
     client.send(&format!(
         "{{\"jsonrpc\": \"2.0\", \"id\": 99, \"method\": \"tools/call\", \"params\": \
-         {{\"name\": \"aof_task_complete\", \"arguments\": {{{said}}}}}}}"
+         {{\"name\": \"aof_task_complete\", \"arguments\": {{{text}}}}}}}"
     ));
     let answer = client.line();
     assert!(answer["id"] == 99 && answer["result"]["isError"] != true, "{answer}");
@@ -160,12 +160,12 @@ fn a_completion_keeps_its_texts_and_counts_with_its_numbers_in_each_of_its_synta
     let _ = env.aof(&["watch", "--once"]).success();
     for (index, (syntax, text, number, _)) in cases.iter().enumerate() {
         let entry = first_entry(&env, &format!("AOF-c{index:02}"));
-        let told = format!("{syntax} {text}: {entry:#}");
-        assert_eq!(entry["summary"], *text, "{told}");
-        assert_eq!(entry["blockers"], json!([text]), "{told}");
-        assert_eq!(entry["rejectionNotes"], *text, "{told}");
+        let output = format!("{syntax} {text}: {entry:#}");
+        assert_eq!(entry["summary"], *text, "{output}");
+        assert_eq!(entry["blockers"], json!([text]), "{output}");
+        assert_eq!(entry["rejectionNotes"], *text, "{output}");
         for value in [&entry["outputs"]["v"], &entry["metadata"]["v"][0]] {
-            assert_eq!(value.as_f64(), Some(*number), "{told}");
+            assert_eq!(value.as_f64(), Some(*number), "{output}");
         }
     }
     check(&env);
@@ -192,12 +192,12 @@ fn a_value_with_many_digits_keeps_them_through_every_door() {
         let wanted = json!({"v": text, "l": [text]});
         for door in ["json", "yaml", "md", "mcp", "cli"] {
             let id = env.new_task(&["Pay"]);
-            let said = format!(
+            let answer = format!(
                 "\"task\": \"{id}\", \"agent\": \"agent-7\", \"outcome\": \"complete\", \"summary\": \"x\", {fields}"
             );
             match door {
                 "mcp" => {
-                    complete_by_mcp(&env, &said);
+                    complete_by_mcp(&env, &answer);
                 }
                 "cli" => {
                     let list = format!("l=[{text}]");
@@ -205,8 +205,8 @@ fn a_value_with_many_digits_keeps_them_through_every_door() {
                     let given = ["--output", &value, "--output", &list, "--meta", &value];
                     let _ = env.say(&id, "agent-7", "complete", &given).success();
                 }
-                "md" => drop_file(&env, "1.md", &format!("---\n{{{said}}}\n---\n")),
-                syntax => drop_file(&env, &format!("1.{syntax}"), &format!("{{{said}}}")),
+                "md" => drop_file(&env, "1.md", &format!("---\n{{{answer}}}\n---\n")),
+                syntax => drop_file(&env, &format!("1.{syntax}"), &format!("{{{answer}}}")),
             }
             let _ = env.aof(&["watch", "--once"]).success();
             let entry = first_entry(&env, &id);
@@ -396,15 +396,15 @@ fn conditions_see_numbers_through_every_door() {
         env.write(&format!("tasks/{id}.md"), format!("---\ntitle: Pay\n{facts}\n---\n"));
         let _ = env.aof(&["watch", "--once"]).success();
         assert!(env.task_text(&id).contains(facts), "{}", env.task_text(&id));
-        let said = format!(
+        let answer = format!(
             "\"task\": \"{id}\", \"agent\": \"agent-7\", \"outcome\": \"complete\", \"summary\": \"x\", \"outputs\": {outputs}"
         );
         match door {
             "mcp" => {
-                complete_by_mcp(&env, &said);
+                complete_by_mcp(&env, &answer);
             }
-            "md" => drop_file(&env, "1.md", &format!("---\n{{{said}}}\n---\n")),
-            syntax => drop_file(&env, &format!("1.{syntax}"), &format!("{{{said}}}")),
+            "md" => drop_file(&env, "1.md", &format!("---\n{{{answer}}}\n---\n")),
+            syntax => drop_file(&env, &format!("1.{syntax}"), &format!("{{{answer}}}")),
         }
         let _ = env.aof(&["watch", "--once"]).success();
         let entry = first_entry(&env, &id);

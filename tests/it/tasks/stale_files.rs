@@ -40,10 +40,10 @@ fn edits_of_an_earlier_version_are_committed_on_top_of_the_step() {
     let (env, id, old) = stale();
     let edited = old.replace("title: Add login", "title: Add a login") + "\nMore to say.\n";
     env.write(&env.task_path(&id), &edited);
-    let told = env.aof(&["watch", "--once"]).success().stderr;
+    let output = env.aof(&["watch", "--once"]).success().stderr;
     assert!(
-        told.contains("was an earlier version of the task: your edits are in HEAD's"),
-        "{told}"
+        output.contains("was an earlier version of the task: your edits are in HEAD's"),
+        "{output}"
     );
     assert_eq!(kept(&env), [edited]);
     let text = env.task_text(&id);

@@ -125,21 +125,21 @@ fn trailers_of_a_commit_must_be_true() {
     let (env, _) = scene();
     let message = env.git(&["log", "-1", "--format=%B"]);
     let when = env.git(&["log", "-1", "--format=%aI"]);
-    let said = |author: &str, date: &str, message: &str| {
+    let answers = |author: &str, date: &str, message: &str| {
         env.git(&["commit", "-q", "--amend", "--author", author, "--date", date, "-m", message]);
         found(&env)
     };
     let agent = "agent-7 <agent-7@aof.invalid>";
-    assert_eq!(said(agent, &when, &message), Vec::<String>::new());
-    assert_eq!(said("Mallory <mallory@example.org>", &when, &message), ["wrong_author"]);
-    assert_eq!(said(agent, "2026-02-17T00:00:00Z", &message), ["wrong_date"]);
+    assert_eq!(answers(agent, &when, &message), Vec::<String>::new());
+    assert_eq!(answers("Mallory <mallory@example.org>", &when, &message), ["wrong_author"]);
+    assert_eq!(answers(agent, "2026-02-17T00:00:00Z", &message), ["wrong_date"]);
     for (from, to) in [
         ("Aof-Agent: agent-7", "Aof-Agent: agent-8"),
         ("Aof-Outcome: complete", "Aof-Outcome: skip"),
         ("Aof-Gate: implement", "Aof-Gate: review"),
     ] {
         assert!(message.contains(from), "{message}");
-        assert_eq!(said(agent, &when, &message.replace(from, to)), ["wrong_trailer"], "{to}");
+        assert_eq!(answers(agent, &when, &message.replace(from, to)), ["wrong_trailer"], "{to}");
     }
     for (from, to) in [
         ("implement -> review", "implement -> release"),
@@ -148,14 +148,14 @@ fn trailers_of_a_commit_must_be_true() {
         ("Did it\n\n", ""),
     ] {
         assert!(message.contains(from), "{message}");
-        assert_eq!(said(agent, &when, &message.replace(from, to)), ["wrong_message"], "{to}");
+        assert_eq!(answers(agent, &when, &message.replace(from, to)), ["wrong_message"], "{to}");
     }
     // What git and hosts add at the end is theirs.
     let signed_off = format!("{}\nSigned-off-by: Ada <ada@example.org>\n", message.trim_end());
-    assert_eq!(said(agent, &when, &signed_off), Vec::<String>::new());
+    assert_eq!(answers(agent, &when, &signed_off), Vec::<String>::new());
     env.write("src/main.rs", "fn main() {}");
     env.git(&["add", "src"]);
-    assert_eq!(said(agent, &when, &message), ["other_files"]);
+    assert_eq!(answers(agent, &when, &message), ["other_files"]);
 }
 
 #[test]
@@ -211,8 +211,8 @@ fn a_file_committed_beside_a_step_is_found_by_any_name_at_any_place() {
     env.write("../top.c", "y\n");
     env.git(&["commit", "-q", "-a", "--amend", "--no-edit"]);
     assert_eq!(found(&env), ["other_files"]);
-    let told = env.aof(&["verify"]).stdout;
-    assert!(told.contains("`../top.c` changed with it"), "{told}");
+    let output = env.aof(&["verify"]).stdout;
+    assert!(output.contains("`../top.c` changed with it"), "{output}");
 }
 
 #[test]
@@ -292,7 +292,7 @@ fn moves_by_hand_are_found_until_a_permitted_override() {
 }
 
 #[test]
-fn squashed_rebased_and_shallow_histories_are_told_from_tampering() {
+fn squashed_rebased_and_shallow_histories_are_distinguished_from_tampering() {
     let (env, _) = scene();
     // The commits of the task again, on top of somebody's work.
     env.git(&["checkout", "-q", "-b", "other", "HEAD~4"]);
@@ -445,10 +445,10 @@ fn a_copy_is_reported_at_its_commit_and_costs_nothing_once_gone() {
     let other = env.new_task(&["Another"]);
     let _ = env.complete(&other, "agent-7").success();
     assert_eq!(found(&env), ["doubled"]);
-    let told = env.aof(&["verify"]).stdout;
+    let output = env.aof(&["verify"]).stdout;
     assert!(
-        told.lines().any(|line| line.starts_with("  commit ") && line.ends_with(" both")),
-        "{told}"
+        output.lines().any(|line| line.starts_with("  commit ") && line.ends_with(" both")),
+        "{output}"
     );
     // As `aof doctor` says.
     env.git(&["rm", "-q", &copy]);
@@ -609,7 +609,7 @@ fn a_repository_at_a_tasks_path_is_no_file_of_it() {
 }
 
 #[test]
-fn an_object_that_a_power_cut_left_short_is_told() {
+fn an_object_that_a_power_cut_left_short_is_reported() {
     let (env, id) = scene();
     for object in [format!("HEAD:{}", env.task_path(&id)), "HEAD".to_owned()] {
         let name = env.git(&["rev-parse", &object]);

@@ -275,6 +275,6 @@ fn trailers_count_above_the_list_of_conflicts_that_git_leaves() {
     let trailer = format!("Aof-Superseded: {id}@0 theirs by agent-8 (complete)");
     env.write("message", format!("It\n\n{trailer}\n\n# Conflicts:\n#\t{path}\n"));
     env.git(&["commit", "-q", "--cleanup=verbatim", "-F", "message"]);
-    let said = verified(&env).success();
-    assert!(!said.stdout.contains("[superseded]"), "{said}");
+    let answer = verified(&env).success();
+    assert!(!answer.stdout.contains("[superseded]"), "{answer}");
 }

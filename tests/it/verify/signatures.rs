@@ -272,10 +272,10 @@ fn an_agent_signs_the_text_of_a_refused_call() {
     let env = TestEnvironment::with_rules(&project(), &keys);
     let id = env.new_task(&["Add login"]);
     let mut worker = McpClient::of(&env, "agent-7");
-    let said = json!({"task": id, "outcome": "complete", "summary": "Done"});
-    let refused = worker.refused("aof_task_complete", said.clone());
+    let answer = json!({"task": id, "outcome": "complete", "summary": "Done"});
+    let refused = worker.refused("aof_task_complete", answer.clone());
     assert_eq!(refused["error"], "signature_required", "{refused:#}");
-    let mut signed = said;
+    let mut signed = answer;
     signed["id"] = refused["completionId"].clone();
     signed["signature"] = json!(Signer::new(2).sign(refused["toSign"].as_str().unwrap()));
     assert_eq!(worker.refused("aof_task_complete", signed.clone())["error"], "bad_signature");

@@ -169,7 +169,7 @@ fn tests_of_a_task_run_as_requests_and_commands() {
 }
 
 #[test]
-fn bad_servers_and_bad_programs_are_stopped_and_told() {
+fn bad_servers_and_bad_programs_are_stopped_and_reported() {
     let (env, url) = (TestEnvironment::new(), server());
     let tests = r#"tests:
   - {when: {path: /hang}, then: {status: 200}, timeout: 1s}
@@ -247,7 +247,7 @@ fn nothing_to_run_is_no_success() {
 }
 
 #[test]
-fn mistakes_in_tests_are_told_with_their_place_and_leave_the_task_usable() {
+fn mistakes_in_tests_are_reported_with_their_place_and_leave_the_task_usable() {
     let env = TestEnvironment::new();
     let faults = [
         ("tests: {when: x}", "`tests` is a list of tests"),
@@ -316,8 +316,8 @@ fn mistakes_in_tests_are_told_with_their_place_and_leave_the_task_usable() {
         "{shown}"
     );
     for command in ["status", "doctor"] {
-        let told = env.aof(&[command]);
-        assert!(told.stdout.contains("the tests of AOF-xxxxx are invalid"), "{told}");
+        let output = env.aof(&[command]);
+        assert!(output.stdout.contains("the tests of AOF-xxxxx are invalid"), "{output}");
     }
     let _ = env.complete(&id, "agent-7").success();
     assert!(
@@ -553,8 +553,8 @@ fn a_gate_that_checks_tests_needs_some_that_people_wrote() {
     let path = env.task_path(&bare);
     env.edit(&path, "---\n", "---\ntests: [{when: {run: ['true']}, then: {exit: 0}}]\n");
     let refused = env.say(&bare, "agent-7", "ready", &[]).code(4);
-    let told = "your tests are not committed: `aof edit AOF-xxxxx`";
-    assert!(refused.stderr.contains(told), "{refused}");
+    let output = "your tests are not committed: `aof edit AOF-xxxxx`";
+    assert!(refused.stderr.contains(output), "{refused}");
     let web = task_with(&env, "tests: [{when: {path: /}, then: {status: 200}}]\n");
     assert_eq!(
         env.say(&web, "agent-7", "ready", &["--json"]).code(4).json()["error"],
@@ -704,8 +704,8 @@ fn the_example_of_the_guide_runs() {
     let example = page.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
     let env = TestEnvironment::new();
     let id = task_with(&env, example);
-    let said = tested(&env, &id, &["--base-url", &server()]).success();
-    assert!(said.stdout.ends_with("3 passed, 0 failed, 1 not runnable\n"), "{said}");
+    let answer = tested(&env, &id, &["--base-url", &server()]).success();
+    assert!(answer.stdout.ends_with("3 passed, 0 failed, 1 not runnable\n"), "{answer}");
 }
 
 #[test]
@@ -713,8 +713,8 @@ fn a_text_that_is_a_request_is_sent() {
     let (env, url) = (TestEnvironment::new(), server());
     let run = |when: &str, then: &str| {
         let id = task_with(&env, &format!("tests: [{{when: \"{when}\", then: {then}}}]\n"));
-        let said = tested(&env, &id, &["--base-url", &url]);
-        said.stdout.lines().last().unwrap_or(&said.stderr).to_owned()
+        let answer = tested(&env, &id, &["--base-url", &url]);
+        answer.stdout.lines().last().unwrap_or(&answer.stderr).to_owned()
     };
     for (when, then, result) in [
         ("GET /redirect", "{status: 302, headers: {location: /login}}", "1 passed, 0 failed"),

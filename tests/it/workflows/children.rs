@@ -109,12 +109,12 @@ fn a_failed_child_is_named_and_holds_its_parent_until_it_is_taken_up_and_ended()
 fn a_gate_that_waits_is_not_handed_out() {
     let (env, parent) = environment();
     let next = |agent: &str| {
-        let told = env.aof(&["task", "next", "--agent", agent, "--json"]).success().json();
-        told["task"]["title"].as_str().unwrap_or("nothing").to_owned()
+        let output = env.aof(&["task", "next", "--agent", agent, "--json"]).success().json();
+        output["task"]["title"].as_str().unwrap_or("nothing").to_owned()
     };
     let ready = || {
-        let told = env.aof(&["task", "list", "--ready", "--json"]).success().json();
-        let ids = told["tasks"].as_array().unwrap().iter().map(|task| task["title"].clone());
+        let output = env.aof(&["task", "list", "--ready", "--json"]).success().json();
+        let ids = output["tasks"].as_array().unwrap().iter().map(|task| task["title"].clone());
         ids.collect::<Vec<_>>()
     };
     let child = env.new_task(&["Part", "--parent", &parent]);
@@ -131,8 +131,8 @@ fn a_gate_that_waits_is_not_handed_out() {
     let _ = env.aof(&["task", "reopen", &child, "--to", "plan", "--reason", "again"]).success();
     let _ = env.aof(&["task", "cancel", &child, "--reason", "too hard"]).success();
     let _ = env.aof(&["watch", "--once"]).success();
-    let told = env.aof(&["task", "show", &parent, "--json"]).success().json();
-    assert_eq!(told["status"], "in_progress");
+    let output = env.aof(&["task", "show", &parent, "--json"]).success().json();
+    assert_eq!(output["status"], "in_progress");
     check(&env);
 }
 
@@ -176,7 +176,8 @@ fn a_tree_rolls_progress_up() {
 
     plan ✓ 1 s  > integrate
     ");
-    let told = env.aof(&["task", "list", "--tree", "--json", "--sort", "created"]).success().json();
+    let output =
+        env.aof(&["task", "list", "--tree", "--json", "--sort", "created"]).success().json();
     let row = |task: &Value| {
         json!([
             task["depth"],
@@ -185,7 +186,7 @@ fn a_tree_rolls_progress_up() {
             task["children"]["total"]
         ])
     };
-    let rows: Vec<Value> = told["tasks"].as_array().unwrap().iter().map(row).collect();
+    let rows: Vec<Value> = output["tasks"].as_array().unwrap().iter().map(row).collect();
     assert_eq!(
         rows,
         [
@@ -347,7 +348,7 @@ fn an_agent_creates_parts_of_its_own_task_within_bounds() {
         "roles: {planner: {agents: [agent-p, agent-q]}}\nagents: {agent-p: {may: [new]}, agent-q: }\n",
     );
     let mut early = McpClient::of(&env, "agent-p");
-    let mut told = vec![early.refused("aof_task_create", json!({"title": "Too early"}))];
+    let mut output = vec![early.refused("aof_task_create", json!({"title": "Too early"}))];
     let top = env.new_task(&["Top", "--meta", "priority=low"]);
     let stranger = env.new_task(&["Another's"]);
     let _ = env.aof(&["task", "assign", "--claim", &stranger, "agent-q"]).success();
@@ -366,29 +367,33 @@ fn an_agent_creates_parts_of_its_own_task_within_bounds() {
         held = child;
     }
     let _ = env.aof(&["task", "assign", "--claim", &held, "agent-p"]).success();
-    told.push(client.refused("aof_task_create", json!({"title": "Too deep"})));
-    told.push(client.refused("aof_task_create", json!({"title": "Theirs", "parent": stranger})));
+    output.push(client.refused("aof_task_create", json!({"title": "Too deep"})));
+    output.push(client.refused("aof_task_create", json!({"title": "Theirs", "parent": stranger})));
     let _ = env.aof(&["task", "assign", "--claim", &top, "agent-p"]).success();
-    told.push(client.refused("aof_task_create", json!({"title": "Which"})));
-    told.push(client.refused(
+    output.push(client.refused("aof_task_create", json!({"title": "Which"})));
+    output.push(client.refused(
         "aof_task_create",
         json!({"title": "Urgent", "parent": top, "metadata": {"priority": "high"}}),
     ));
     for number in 1..20 {
         make(&mut client, json!({"title": format!("Part {number}"), "parent": top}));
     }
-    told.push(client.refused("aof_task_create", json!({"title": "One more", "parent": top})));
-    told.push(client.refused(
+    output.push(client.refused("aof_task_create", json!({"title": "One more", "parent": top})));
+    output.push(client.refused(
         "aof_workflow_start",
         json!({"title": "As a workflow", "workflow": "default", "metadata": {"priority": "high"}}),
     ));
     let command =
         env.aof(&["task", "new", "By the command line", "--parent", &top, "--agent", "agent-p"]);
     assert_eq!(command.code, Some(4), "{command}");
-    let lines: Vec<String> = told
+    let lines: Vec<String> = output
         .iter()
-        .map(|told| {
-            format!("{}: {}", told["error"].as_str().unwrap(), told["message"].as_str().unwrap())
+        .map(|output| {
+            format!(
+                "{}: {}",
+                output["error"].as_str().unwrap(),
+                output["message"].as_str().unwrap()
+            )
         })
         .collect();
     assert_snapshot!(env.plain(&lines.join("\n---\n")), @"
@@ -434,13 +439,13 @@ fn an_agent_creates_parts_of_its_own_task_within_bounds() {
 
 /// Says what `aof verify` finds.
 fn found(env: &TestEnvironment) -> String {
-    let told = env.aof(&["verify", "--json"]).json();
+    let output = env.aof(&["verify", "--json"]).json();
     let line = |finding: &Value| {
         let word = |key: &str| finding[key].as_str().unwrap().to_owned();
         format!("{}: {} / {}", word("rule"), word("expected"), word("found"))
     };
-    let lines: Vec<String> = told["findings"].as_array().unwrap().iter().map(line).collect();
-    env.plain(&format!("ok: {}\n{}", told["ok"], lines.join("\n")))
+    let lines: Vec<String> = output["findings"].as_array().unwrap().iter().map(line).collect();
+    env.plain(&format!("ok: {}\n{}", output["ok"], lines.join("\n")))
 }
 
 #[test]
@@ -453,9 +458,9 @@ fn verify_compares_an_entry_with_the_children_that_there_were() {
     let path = env.task_path(&parent);
     let (text, states) = (env.read(&path), format!("    children:\n      {child}: complete\n"));
     let forged = ["cancelled", "ready", ""].map(|state| {
-        let said = states.replace("complete", state);
-        let said = if state.is_empty() { String::new() } else { said };
-        env.write(&path, text.replace(&states, &said));
+        let answer = states.replace("complete", state);
+        let answer = if state.is_empty() { String::new() } else { answer };
+        env.write(&path, text.replace(&states, &answer));
         env.git(&["commit", "-q", "--amend", "-a", "--no-edit"]);
         found(&env)
     });
@@ -474,7 +479,7 @@ fn verify_compares_an_entry_with_the_children_that_there_were() {
 }
 
 #[test]
-fn a_merge_that_brings_open_children_is_told_and_fails_nothing() {
+fn a_merge_that_brings_open_children_is_reported_and_fails_nothing() {
     let (env, parent) = environment();
     let child = env.new_task(&["Part", "--parent", &parent]);
     finish(&env, &child);

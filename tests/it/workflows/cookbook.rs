@@ -322,17 +322,17 @@ impl<'a> Reader<'a> {
                 let text = block.text.strip_prefix("$ ").expect("a block begins with a command");
                 for text in text.split("\n$ ") {
                     let (line, shown) = text.split_once('\n').unwrap_or((text, ""));
-                    let said = self.run(block, line, shown);
-                    let (said, shown) = (alike(&said), alike(shown));
-                    let (said, shown): (Vec<_>, Vec<_>) =
-                        (said.lines().collect(), shown.lines().collect());
+                    let answer = self.run(block, line, shown);
+                    let (answer, shown) = (alike(&answer), alike(shown));
+                    let (answer, shown): (Vec<_>, Vec<_>) =
+                        (answer.lines().collect(), shown.lines().collect());
                     assert!(
-                        agree(&said, &shown),
+                        agree(&answer, &shown),
                         "{}:{}: {line}\n--- shown\n{}\n--- said\n{}",
                         self.page,
                         block.line,
                         shown.join("\n"),
-                        said.join("\n")
+                        answer.join("\n")
                     );
                 }
             }
@@ -378,10 +378,10 @@ impl<'a> Reader<'a> {
             self.env.enter(fs::read_to_string(&folder).unwrap().trim());
         }
         self.ran += 1;
-        let said = output.stdout.replace("AOF-xxxxx", ID).replace("aof_TOKEN", TOKEN);
+        let answer = output.stdout.replace("AOF-xxxxx", ID).replace("aof_TOKEN", TOKEN);
         match self.key() {
-            Some(key) => said.replace(&key, KEY),
-            None => said,
+            Some(key) => answer.replace(&key, KEY),
+            None => answer,
         }
     }
 
@@ -415,11 +415,11 @@ fn alike(text: &str) -> String {
 }
 
 /// Returns whether the lines are those of the page, where a line `...` stands for any lines, and `...` ends a line that goes on.
-fn agree(said: &[&str], shown: &[&str]) -> bool {
+fn agree(answer: &[&str], shown: &[&str]) -> bool {
     match shown {
-        [] => said.is_empty(),
-        ["...", rest @ ..] => (0..=said.len()).any(|at| agree(&said[at..], rest)),
-        [line, rest @ ..] => said.split_first().is_some_and(|(first, others)| {
+        [] => answer.is_empty(),
+        ["...", rest @ ..] => (0..=answer.len()).any(|at| agree(&answer[at..], rest)),
+        [line, rest @ ..] => answer.split_first().is_some_and(|(first, others)| {
             let is_same = match line.strip_suffix("...") {
                 Some(begin) => first.starts_with(begin),
                 None => first.trim_end() == line.trim_end(),

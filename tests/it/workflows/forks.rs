@@ -618,7 +618,7 @@ fn a_fork_is_judged_again_when_a_branch_is_taken_out_of_the_rules() {
 }
 
 #[test]
-fn everything_wrong_with_a_fork_is_told_at_once() {
+fn everything_wrong_with_a_fork_is_reported_at_once() {
     let env = TestEnvironment::without_rules();
     env.write("org.yaml", PEOPLE);
     env.write(

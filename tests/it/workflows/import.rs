@@ -276,7 +276,7 @@ fn two_workflows_need_a_default_before_they_count() {
 }
 
 #[test]
-fn roles_that_org_lacks_are_told_and_the_rules_in_force_stay() {
+fn roles_that_org_lacks_are_reported_and_the_rules_in_force_stay() {
     let env = kitchen();
     env.write("org.yaml", ORG.replace("  researcher: {agents: [agent-3]}\n", ""));
     env.commit_all("fewer");

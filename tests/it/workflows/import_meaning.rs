@@ -36,8 +36,8 @@ fn missing_roles_are_written_in_the_same_commit() {
     let env = project();
     env.write("feature.json", FEATURE);
     let output = env.aof(&["workflow", "import", "feature.json", "--with-roles"]).success();
-    let said = output.stdout.split_once("\n\n").unwrap().1;
-    assert_snapshot!(said, @r#"
+    let answer = output.stdout.split_once("\n\n").unwrap().1;
+    assert_snapshot!(answer, @r#"
     imported workflows/feature.yaml org.yaml, commit COMMIT
 
     org.yaml has these roles already; its agents get the work: `coder` (`agent-1`)
@@ -131,7 +131,7 @@ fn roles_are_not_written_over_a_persons_edits_nor_into_invalid_rules() {
 }
 
 #[test]
-fn roles_that_org_has_are_told_with_their_agents_and_viewers_may_be_missing() {
+fn roles_that_org_has_are_reported_with_their_agents_and_viewers_may_be_missing() {
     let env = project();
     env.write("feature.json", FEATURE);
     let output = env.aof(&["workflow", "import", "feature.json"]).success();
@@ -156,8 +156,9 @@ fn keys_that_two_steps_write_and_long_values_are_warned_of() {
     let steps = "id: x\ncontext: {notes: ''}\nsteps:\n  - {id: a, agent: coder, input: \"Reply with:\\nNOTES: x\\nSTORIES_JSON: y\"}\n  - {id: b, agent: coder, input: \"{{stories_json}}\\nReply with:\\nNOTES: x\"}\n  - {id: c, agent: coder, input: \"Read {{notes}}\"}\n";
     env.write("x.yml", steps);
     let output = env.aof(&["workflow", "import", "x.yml"]).success();
-    let told = "added      context.notes: `a`, `b` write it, and each replaces the other's value\n";
-    assert!(output.stdout.contains(told), "{output}");
+    let printed =
+        "added      context.notes: `a`, `b` write it, and each replaces the other's value\n";
+    assert!(output.stdout.contains(printed), "{output}");
     assert_snapshot!(output.stderr, @r#"
     warning[unknown_name]: `{{notes}}`: gates `a`, `b` hand on something of that name, and the latest counts
       --> workflows/x.yaml:33:33
@@ -228,8 +229,8 @@ fn ways(output: &str) -> String {
     // Branches may end in any order, and take their time.
     let lines = lines.filter(|line| !line.contains(": look/"));
     let way = |line: &str| {
-        let (way, said) = line.split_once(": ")?.1.split_once(" after ")?;
-        Some(format!("{way}: {}", said.split_once(": ")?.1))
+        let (way, answer) = line.split_once(": ")?.1.split_once(" after ")?;
+        Some(format!("{way}: {}", answer.split_once(": ")?.1))
     };
     lines.filter_map(way).collect::<Vec<_>>().join("\n")
 }
@@ -416,8 +417,8 @@ graph:
     let runs = env.files(".aof/runs");
     let prompt =
         runs.iter().find(|name| name.contains("@1/") && name.ends_with("prompt.md")).unwrap();
-    let told = "Read - a.md\n- b.md, and: Two files.\nNo more.";
-    assert!(env.read(prompt).contains(told), "{}", env.read(prompt));
+    let printed = "Read - a.md\n- b.md, and: Two files.\nNo more.";
+    assert!(env.read(prompt).contains(printed), "{}", env.read(prompt));
 }
 
 #[test]
@@ -461,9 +462,9 @@ steps:
     respond -> verify (complete): STATUS: done
     verify -> complete (complete): STATUS: done
     ");
-    let told = "Check fix:\n- branch: rename the variable in src/git.rs\n- status: must be 404 when missing\n";
+    let printed = "Check fix:\n- branch: rename the variable in src/git.rs\n- status: must be 404 when missing\n";
     let checks = prompts(&env, "Check fix:");
-    assert!(!checks.is_empty() && checks.iter().all(|text| text.contains(told)), "{checks:?}");
+    assert!(!checks.is_empty() && checks.iter().all(|text| text.contains(printed)), "{checks:?}");
 }
 
 #[test]
@@ -493,12 +494,12 @@ graph:
     speaker -> scribe (conceded): I give up.
     scribe -> complete (complete): Noted.
     ");
-    let told = prompts(&env, "Once more");
-    assert_eq!(told.len(), 1, "{told:?}");
+    let printed = prompts(&env, "Once more");
+    assert_eq!(printed.len(), 1, "{printed:?}");
     for part in ["You speak", "Say what you argue", "Speak up"] {
-        assert!(told[0].contains(part), "{part}\n{}", told[0]);
+        assert!(printed[0].contains(part), "{part}\n{}", printed[0]);
     }
-    assert!(!told[0].contains("Begin\n"), "{}", told[0]);
+    assert!(!printed[0].contains("Begin\n"), "{}", printed[0]);
 }
 
 #[test]
@@ -516,16 +517,16 @@ fn the_report_lists_differences_from_the_source() {
         assert!(preset.contains(part), "{part}\n{preset}");
     }
     let graph = "roles: {w: {goal: x, frontmatter: {properties: {$status: {enum: [stuck, done]}, why: {type: string}}}}}\ngraph:\n  $START: {_: {role: w}}\n  w: {stuck: {role: $SUSPEND, prompt: \"Help: {{ why }}\"}, done: $END}\n";
-    let told = report("w.yaml", graph);
+    let output = report("w.yaml", graph);
     assert!(
-        told.contains("the person who unblocks the task reads the reply's first line"),
-        "{told}"
+        output.contains("the person who unblocks the task reads the reply's first line"),
+        "{output}"
     );
     let steps = "id: x\nsteps:\n  - {id: a, agent: b, input: c, max_retries: -3}\n";
-    let told = report("x.yml", steps);
+    let output = report("x.yml", steps);
     assert!(
-        told.contains("`steps.a.max_retries` must not be negative, and this is `-3`"),
-        "{told}"
+        output.contains("`steps.a.max_retries` must not be negative, and this is `-3`"),
+        "{output}"
     );
 }
 
@@ -552,10 +553,10 @@ steps:
     review -> merge (complete): éééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééé
     merge -> complete (complete): DONE
     ");
-    let told = prompts(&env, "in /srv/app on main: good, 7");
-    assert_eq!(told.len(), 1, "{output}");
+    let printed = prompts(&env, "in /srv/app on main: good, 7");
+    assert_eq!(printed.len(), 1, "{output}");
     let begin = review.chars().take(800).collect::<String>();
-    assert!(told[0].contains(&format!("<<{begin}>>")), "{}", told[0]);
+    assert!(printed[0].contains(&format!("<<{begin}>>")), "{}", printed[0]);
 }
 
 #[test]
@@ -563,8 +564,8 @@ fn a_step_that_waits_for_a_person_is_a_gate_for_people() {
     let env = project();
     let steps = "id: ask\nsteps:\n  - {id: spec, agent: dev, input: Write, expects: DONE}\n  - {id: ok, agent: dev, gate: true}\n  - {id: code, agent: dev, gate: false, input: Code, expects: DONE}\n";
     env.write("ask.yml", steps);
-    let told = env.aof(&["workflow", "import", "ask.yml", "--with-roles"]).success();
-    assert!(told.stdout.contains("steps.ok.gate"), "{told}");
+    let output = env.aof(&["workflow", "import", "ask.yml", "--with-roles"]).success();
+    assert!(output.stdout.contains("steps.ok.gate"), "{output}");
     let text = env.read("workflows/ask.yaml");
     assert_eq!(text.matches("requireHuman: true").count(), 1, "{text}");
     assert!(text.contains("role: ok\n") && text.matches("role: dev\n").count() == 2, "{text}");
@@ -572,7 +573,7 @@ fn a_step_that_waits_for_a_person_is_a_gate_for_people() {
     let back =
         "gate: true, agent: dev, on_fail: {retry_step: spec, max_retries: 2, escalate_to: boss}";
     env.write("back.yml", steps.replace("agent: dev, gate: true", back));
-    let told = env.aof(&["workflow", "import", "back.yml", "--name", "back", "--with-roles"]);
+    let output = env.aof(&["workflow", "import", "back.yml", "--name", "back", "--with-roles"]);
     let text = env.read("workflows/back.yaml");
     let gate = text.split("\n\n").find(|gate| gate.contains("id: ok")).unwrap();
     assert_snapshot!(gate, @"
@@ -585,7 +586,10 @@ fn a_step_that_waits_for_a_person_is_a_gate_for_people() {
         maxRetries: 2
         onExhausted: {escalateTo: boss}
     ");
-    assert!(told.success().stdout.contains("dropped    steps.ok.agent: the step waits"), "{text}");
+    assert!(
+        output.success().stdout.contains("dropped    steps.ok.agent: the step waits"),
+        "{text}"
+    );
     let decisions =
         "gate: true, decision_key: GO, on_decision: {ship: code, again: {retry_step: spec}}";
     env.write("lost.yml", steps.replace("gate: true", decisions));
@@ -616,8 +620,8 @@ fn a_loop_of_a_status_graph_is_limited_at_the_rejecting_gate() {
     let env = project();
     let is_endless = |file: &str| {
         env.write("r.yaml", file);
-        let told = env.aof(&["workflow", "import", "r.yaml", "--dry-run"]).success();
-        told.stdout.contains("maxRetries: 100000")
+        let output = env.aof(&["workflow", "import", "r.yaml", "--dry-run"]).success();
+        output.stdout.contains("maxRetries: 100000")
     };
     for (forward, back, expected) in [
         ("ok", "declined", false),
@@ -683,14 +687,14 @@ steps:
   - {id: build, agent: dev, expects: DONE, type: loop, loop: {over: stories}, input: \"PROGRESS LOG:\\n{{progress}}\\nStay in the REPO {{ repo }}, run RUN_ID.\\nCURRENT_STORY {{current_story}} {{run_id}}\"}
 ",
     );
-    let told = env.aof(&["workflow", "import", "loop.yml", "--with-roles"]).success();
+    let output = env.aof(&["workflow", "import", "loop.yml", "--with-roles"]).success();
     let text = env.read("workflows/loop.yaml");
     for part in ["progress-{{task.id}}.txt", "CURRENT_STORY {{item}} {{task.id}}"] {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert_eq!(text.matches("properties:").count(), 1, "{text}");
     assert!(text.contains("properties: {stories_json: {type: array}}"), "{text}");
-    assert!(told.stdout.contains("context.input.notes: nobody says this key"), "{told}");
+    assert!(output.stdout.contains("context.input.notes: nobody says this key"), "{output}");
 }
 
 #[test]
@@ -712,9 +716,9 @@ fn keys_that_ask_for_a_person_are_not_dropped() {
     ] {
         for file in [antfarm, openagents, gates] {
             env.write("ask.yml", file.replace("KEY", key));
-            let told = env.aof(&["workflow", "import", "ask.yml", "--dry-run"]).code(code);
+            let output = env.aof(&["workflow", "import", "ask.yml", "--dry-run"]).code(code);
             let name = key.split(':').next().unwrap();
-            assert!(told.stderr.contains(&format!(".ship.{name}: ")), "{key}: {told}");
+            assert!(output.stderr.contains(&format!(".ship.{name}: ")), "{key}: {output}");
         }
     }
 }

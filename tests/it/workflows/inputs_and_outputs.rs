@@ -435,8 +435,8 @@ fn the_first_line_of_a_text_is_its_summary_if_the_frontmatter_has_the_outcome() 
     );
     env.write("stuck.md", "---\noutcome: blocked\nblockers: [No access]\n---\nThird line\n");
     let args = ["task", "complete", &id, "--agent", "agent-7", "--file", "stuck.md"];
-    let told = env.aof(&args).success();
-    assert!(told.stdout.contains("last (blocked)"), "{told}");
+    let output = env.aof(&args).success();
+    assert!(output.stdout.contains("last (blocked)"), "{output}");
     check(&env);
 }
 
@@ -448,11 +448,11 @@ fn the_command_after_unreadable_frontmatter_hands_on_the_outputs() {
     let id = env.new_task(&["Add login", "--context", "repo=demo"]);
     env.write("done.md", "---\n$status: complete\npr_url: a: b\n---\nDone.\n");
     let args = ["task", "complete", &id, "--agent", "agent-w", "--outcome", "complete"];
-    let told = env.aof(&[&args[..], &["--file", "done.md"]].concat());
-    assert!(told.to_string().contains("frontmatter"), "{told}");
+    let output = env.aof(&[&args[..], &["--file", "done.md"]].concat());
+    assert!(output.to_string().contains("frontmatter"), "{output}");
     assert!(
-        told.stderr.contains("--output 'pr_url=") || told.stderr.contains("--output pr_url="),
-        "{told}"
+        output.stderr.contains("--output 'pr_url=") || output.stderr.contains("--output pr_url="),
+        "{output}"
     );
 }
 

@@ -190,7 +190,7 @@ fn a_list_that_cannot_be_gone_through_blocks_with_the_reason_and_a_new_one_helps
 #[test]
 fn mistakes_in_loops_are_found_with_their_line() {
     let env = TestEnvironment::new();
-    let told = |workflow: &str| {
+    let printed = |workflow: &str| {
         env.write("project.yaml", workflow);
         env.aof(&["workflow", "validate"])
     };
@@ -206,7 +206,7 @@ workflow:
         - {id: one, role: backend, forEach: plan.stories}
         - {id: two, role: backend}
 ";
-    assert_snapshot!(told(shape), @"
+    assert_snapshot!(printed(shape), @"
     exit 6
     --- stdout
     error[missing_field]: `repeat` needs `until`
@@ -250,7 +250,7 @@ workflow:
     - {id: off, role: backend, detour: true, forEach: plan.stories}
     - {id: look, role: architect, canReject: true, routes: {needs_review: off}}
 ";
-    assert_snapshot!(told(meaning), @"
+    assert_snapshot!(printed(meaning), @"
     exit 6
     --- stdout
     error[unknown_list]: no other gate of the workflow is called `plann`

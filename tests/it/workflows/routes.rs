@@ -274,7 +274,7 @@ fn a_workflow_is_visible_to_its_roles_only() {
 }
 
 #[test]
-fn mistakes_in_routes_are_told_with_their_place() {
+fn mistakes_in_routes_are_reported_with_their_place() {
     let env = environment();
     let wrong = LOOP
         .replace(
@@ -427,7 +427,7 @@ fn why_shows_the_effect_of_each_outcome() {
 
 #[test]
 fn why_shows_the_effect_of_an_exhausted_route_back() {
-    for (exhausted, told) in [
+    for (exhausted, output) in [
         (
             "$hold",
             "would be the 3rd way back to work; 2 are allowed: it goes there and waits for a person",
@@ -459,7 +459,7 @@ fn why_shows_the_effect_of_an_exhausted_route_back() {
         }
         let _ = env.complete(&id, "agent-v").success();
         let why = env.aof(&["why", &id]).success();
-        assert!(why.stdout.contains(told), "{exhausted}: {why}");
+        assert!(why.stdout.contains(output), "{exhausted}: {why}");
         let _ = env.say(&id, "agent-r", "bad", &[]).success();
         check(&env);
     }
@@ -554,9 +554,9 @@ fn why_names_no_agent_for_a_task_that_the_loop_guard_holds() {
     assert_eq!(refused.json()["error"], "circular_loop");
 
     let why = env.aof(&["why", &id]).success();
-    let told = why.stdout.split("Who can move it").nth(1).unwrap();
-    assert!(told.contains("nobody in role developer before a person has looked at it"), "{why}");
-    assert!(told.contains("`aof unblock AOF-xxxxx --reason"), "{why}");
+    let output = why.stdout.split("Who can move it").nth(1).unwrap();
+    assert!(output.contains("nobody in role developer before a person has looked at it"), "{why}");
+    assert!(output.contains("`aof unblock AOF-xxxxx --reason"), "{why}");
     assert_eq!(env.aof(&["why", &id, "--json"]).success().json()["who"], serde_json::json!([]));
     let shown = env.aof(&["task", "show", &id, "--json"]).success().json();
     assert_eq!(shown["available"]["agents"], serde_json::json!([]));
@@ -595,7 +595,7 @@ fn a_detour_for_exhausted_rejections_leads_back_to_the_rejecting_gate() {
 }
 
 #[test]
-fn numbers_that_are_none_are_told_in_plain_words() {
+fn numbers_that_are_none_are_reported_in_plain_words() {
     let env = TestEnvironment::new();
     for (field, value) in [
         ("maxRetries", "-1"),
@@ -605,8 +605,8 @@ fn numbers_that_are_none_are_told_in_plain_words() {
         ("maxItems", "-2"),
     ] {
         env.write("project.yaml", format!("workflow:\n  gates:\n    - {{id: a, role: backend}}\n    - {{id: b, role: backend, forEach: a.list, {field}: {value}, routes: {{x: a, y: $next}}}}\n"));
-        let told = env.aof(&["workflow", "validate"]).code(6).to_string();
-        assert!(told.contains("this is a whole number from 0 on, not"), "{told}");
-        assert!(!told.contains("invalid digit") && !told.contains("target type"), "{told}");
+        let output = env.aof(&["workflow", "validate"]).code(6).to_string();
+        assert!(output.contains("this is a whole number from 0 on, not"), "{output}");
+        assert!(!output.contains("invalid digit") && !output.contains("target type"), "{output}");
     }
 }

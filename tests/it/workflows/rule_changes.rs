@@ -369,7 +369,7 @@ fn invalid_rules_that_are_committed_move_nothing_and_are_loud() {
 }
 
 #[test]
-fn a_workflow_that_is_gone_is_told_of_until_it_is_back() {
+fn a_workflow_that_is_gone_is_reported_until_it_is_back() {
     let env = TestEnvironment::with_rules("defaultWorkflow: a\n", ORG);
     env.write("workflows/a.yaml", "gates:\n  - {id: do, role: backend}\n");
     env.write("workflows/b.yaml", "gates:\n  - {id: mend, role: backend}\n");
@@ -449,11 +449,11 @@ fn a_watcher_that_runs_moves_tasks_when_new_rules_are_committed() {
     let log = env.home().join("watch.log");
     command.env_remove("AOF_NOW").stdout(std::fs::File::create(&log).unwrap());
     let mut watcher = command.spawn().unwrap();
-    let told = || std::fs::read_to_string(&log).unwrap();
-    eventually("it runs", || told().contains("watching"));
+    let printed = || std::fs::read_to_string(&log).unwrap();
+    eventually("it runs", || printed().contains("watching"));
     change(&env, "project.yaml", REVIEW, "");
     eventually("the task is moved", || env.task_text(&id).contains("current: implement"));
-    eventually("it tells of it", || told().contains("review -> implement (moved)"));
+    eventually("it tells of it", || printed().contains("review -> implement (moved)"));
     watcher.kill().unwrap();
     watcher.wait().unwrap();
     check_after_kills(&env);
@@ -552,9 +552,12 @@ fn effects_of_new_rules_are_shown_before_their_commit() {
     ~ role qa: with agent-9, without agent-5
     ");
     let json = env.aof(&["workflow", "diff", "--json"]).success().json();
-    let told = json["tasks"].as_array().unwrap();
+    let output = json["tasks"].as_array().unwrap();
     let of = |gate: &str| {
-        told.iter().find(|task| task["gate"] == gate).unwrap_or_else(|| panic!("{gate}: {json:#}"))
+        output
+            .iter()
+            .find(|task| task["gate"] == gate)
+            .unwrap_or_else(|| panic!("{gate}: {json:#}"))
     };
     assert_eq!((&of("plan")["fate"], &of("plan")["to"]), (&"follows".into(), &"plan".into()));
     assert_eq!(
@@ -566,7 +569,7 @@ fn effects_of_new_rules_are_shown_before_their_commit() {
         (&"moves".into(), &"implement".into())
     );
     assert_eq!(
-        (told.len(), &json["untouched"], &json["to"]),
+        (output.len(), &json["untouched"], &json["to"]),
         (3, &1.into(), &serde_json::Value::Null)
     );
 
@@ -617,7 +620,7 @@ fn a_change_of_every_kind_is_named() {
 }
 
 #[test]
-fn a_task_that_the_rules_left_behind_is_told_of_and_can_be_set_going() {
+fn a_task_that_the_rules_left_behind_is_reported_and_can_be_set_going() {
     let work = "- {id: check, role: writer}";
     let fork =
         "- {id: check, type: fork, branches: [{id: a, role: writer}, {id: b, role: writer}]}";

@@ -226,8 +226,8 @@ fn known_notes_are_not_repeated() {
     );
     let diff = env.aof(&["workflow", "diff"]).success().to_string();
     assert!(!diff.contains(note) && diff.contains("with agent-8"), "{diff}");
-    let told = env.aof(&["workflow", "validate"]).success().stdout;
-    assert!(told.contains("`agent-8` is in 2 roles"), "{told}");
+    let output = env.aof(&["workflow", "validate"]).success().stdout;
+    assert!(output.contains("`agent-8` is in 2 roles"), "{output}");
 }
 
 /// What `workflow validate` says of `separateFrom` in a workflow of these gates.
@@ -241,7 +241,7 @@ fn staffing(env: &TestEnvironment, gates: &str, roles: &str) -> String {
 }
 
 #[test]
-fn gates_that_together_need_more_agents_than_there_are_are_told() {
+fn gates_that_together_need_more_agents_than_there_are_are_reported() {
     let env = TestEnvironment::new();
     let two = "  dev: {agents: [x, y]}\n";
     let three = "    - {id: a, role: dev}\n    - {id: b, role: dev, separateFrom: [a]}\n    - {id: c, role: dev, separateFrom: [a, b]}\n";

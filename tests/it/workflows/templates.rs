@@ -64,7 +64,7 @@ fn a_hard_review_is_answered_by_a_detour_and_looked_at_again() {
         let rules = in_two_rounds(template);
         let taken = walk(&rules, &rules.project.workflows[0]).taken;
         let led = |gate: &str, outcome: &str| -> Vec<String> {
-            let of = taken.iter().filter(|(at, said, _)| at == gate && said == outcome);
+            let of = taken.iter().filter(|(at, answer, _)| at == gate && answer == outcome);
             of.map(|(_, _, to)| to.clone()).filter(|to| to != "$fail").collect()
         };
         assert_eq!(led("review", "needs_review"), ["address-review"], "{template}");
@@ -104,14 +104,14 @@ fn another_try_at_code_begins_with_a_clean_git_state() {
     let _ = env.aof(&["init", "garden", "--template", "sdlc"]).success();
     env.enter("garden");
     let id = env.new_task(&["Add login"]);
-    let told = || {
+    let printed = || {
         let brief = env.aof(&["brief", &id]).success().stdout;
         brief.contains("Begin with a clean git state")
     };
-    assert!(!told(), "the first try has nothing to look for");
+    assert!(!printed(), "the first try has nothing to look for");
     let _ = env.say(&id, "agent-dev-1", "complete", &[]).success();
     let _ = env.say(&id, "agent-review-1", "needs_review", &["--blocker", "No test"]).success();
-    assert!(told());
+    assert!(printed());
     let of_code = Template::ALL
         .iter()
         .filter(|template| template.workflow_file().contains("Begin with a clean git state"));
@@ -256,15 +256,18 @@ fn gaps_of_org_yaml_are_named_and_nothing_invalid_is_committed() {
     then commit both: `git add org.yaml workflows/feature.yaml && git commit -m "Begin workflow feature" -- org.yaml workflows/feature.yaml`
     "#);
     assert_eq!(env.head(), head);
-    let told =
+    let output =
         env.aof(&["workflow", "create", "feature", "--template", "basic", "--json"]).code(4).json();
-    assert_eq!(told["error"], "workflow_exists");
-    let told = env
+    assert_eq!(output["error"], "workflow_exists");
+    let output = env
         .aof(&["workflow", "create", "two", "--template", "bug-fix", "--dry-run", "--json"])
         .success()
         .json();
-    assert_eq!(told["lacking"]["roles"][0]["role"], "researcher");
-    assert_eq!(told["lacking"]["agents"], serde_json::json!(["agent-research-1", "agent-test-1"]));
+    assert_eq!(output["lacking"]["roles"][0]["role"], "researcher");
+    assert_eq!(
+        output["lacking"]["agents"],
+        serde_json::json!(["agent-research-1", "agent-test-1"])
+    );
     // What was said is enough.
     env.write(
         "org.yaml",
@@ -379,12 +382,12 @@ fn settings_that_a_clone_needs_beside_the_commit_are_named() {
     let both = (Some("config".to_owned()), Some("hooks/pre-commit".to_owned()));
     assert_eq!(files(&env.aof(&["init", "--dry-run", "--json"]).success().json()), both);
     for args in [&["init", "--dry-run"][..], &["init"]] {
-        let said = env.aof(args).success().stdout;
+        let answer = env.aof(args).success().stdout;
         for line in [
             "  .git/config         merges tasks by their meaning; `aof init --remove` takes that out\n",
             "  .git/hooks/pre-merge-commit  guards the history of tasks; you may delete it\n",
         ] {
-            assert!(said.contains(line), "{said}");
+            assert!(answer.contains(line), "{answer}");
         }
     }
     // They are there, and go again as it was said.
@@ -412,16 +415,16 @@ fn setup_in_a_linked_worktree_names_the_written_files() {
     // There `.git` is a file, also where the worktree lies inside of the first one.
     for (folder, branch) in [("../linked", "one"), ("linked", "two")] {
         env.git(&["worktree", "add", "--quiet", "-b", branch, folder]);
-        let said = env.aof(&["-C", folder, "init"]).success().stdout;
+        let answer = env.aof(&["-C", folder, "init"]).success().stdout;
         for line in ["  $PROJECT/.git/config  merges", "  $PROJECT/.git/hooks/pre-commit  guards"] {
-            assert!(said.contains(line), "{said}");
+            assert!(answer.contains(line), "{answer}");
         }
         env.git(&["config", "--remove-section", "merge.aof"]);
         std::fs::remove_file(env.path(".git/hooks/pre-commit")).unwrap();
     }
     // From a folder of the first one it is the `.git` that one sees.
-    let said = env.aof(&["init", "code/project"]).success().stdout;
-    assert!(said.contains("  .git/config         merges"), "{said}");
+    let answer = env.aof(&["init", "code/project"]).success().stdout;
+    assert!(answer.contains("  .git/config         merges"), "{answer}");
 }
 
 #[test]
@@ -431,14 +434,14 @@ fn attributes_under_edit_are_left_alone_and_named() {
     env.commit_all("attributes");
     env.write(".gitattributes", "*.jpg binary\n");
     for args in [&["init", "--dry-run"][..], &["init"]] {
-        let said = env.aof(args).success().stdout;
+        let answer = env.aof(args).success().stdout;
         assert!(
-            said.contains(
+            answer.contains(
                 "  .gitattributes      is left alone, since it has changes that are not committed"
             ),
-            "{said}"
+            "{answer}"
         );
-        assert!(!said.contains("merges tasks by their meaning"), "{said}");
+        assert!(!answer.contains("merges tasks by their meaning"), "{answer}");
     }
     assert_eq!(env.read(".gitattributes"), "*.jpg binary\n");
     let doctor = env.aof(&["doctor"]).code(1).stdout;

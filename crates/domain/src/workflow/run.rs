@@ -120,7 +120,7 @@ pub struct RunLimits {
     pub timeout: Option<Period>,
     /// The time that it may print nothing.
     pub idle: Option<Period>,
-    /// The model that the agent is told to use.
+    /// The model for the agent to use.
     pub model: Option<String>,
     /// The number of attempts at a visit, the first included; never 0.
     pub attempts: Option<u32>,

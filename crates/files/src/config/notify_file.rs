@@ -172,7 +172,7 @@ mod tests {
     fn faults(text: &str) -> Vec<String> {
         let found =
             load(&[Source { name: "project.yaml".to_owned(), bytes: text.as_bytes().to_vec() }]);
-        let told = |one: crate::diagnostic::Diagnostic| {
+        let described = |one: crate::diagnostic::Diagnostic| {
             format!(
                 "{}:{} {}: {} ({})",
                 one.line,
@@ -182,7 +182,7 @@ mod tests {
                 one.help.unwrap_or_default()
             )
         };
-        found.map_or_else(|found| found.into_iter().map(told).collect(), |_| Vec::new())
+        found.map_or_else(|found| found.into_iter().map(described).collect(), |_| Vec::new())
     }
 
     #[test]

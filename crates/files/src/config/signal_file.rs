@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_signal_that_cannot_occur_is_refused() {
-        let told: Vec<String> = [
+        let refusals: Vec<String> = [
             "[gate]",
             "promise",
             "<gate>",
@@ -200,7 +200,7 @@ mod tests {
             let faults = Faults::default();
             let root = parse(text, &ParseLimits::default()).unwrap();
             assert_eq!(read(&root, &faults), None, "{text}");
-            let told = faults.into_inner().into_iter().map(move |fault| {
+            let described = faults.into_inner().into_iter().map(move |fault| {
                 let (_, column) = line_column(text, fault.span.start);
                 format!(
                     "{text} :{column} {}: {} ({})",
@@ -209,10 +209,10 @@ mod tests {
                     fault.help.unwrap_or_default()
                 )
             });
-            told.collect::<Vec<_>>()
+            described.collect::<Vec<_>>()
         })
         .collect();
-        insta::assert_snapshot!(told.join("\n"), @r#"
+        insta::assert_snapshot!(refusals.join("\n"), @r#"
         [gate] :1 wrong_kind: `signal` is the name of a tag, `status`, or a mapping, and this is a list (write `signal: gate` for `<gate>PASS</gate>` and `<gate>FAIL</gate>`)
         promise :1 invalid_value: `<promise>` is never a verdict (what stands in it is quoted, or promised by everybody; use a tag of its own, as in `signal: gate`)
         <gate> :1 invalid_value: `<gate>` is not a tag that can be looked for (use letters and digits, with `-` and `_` between them, at most 64 (as in `gate`))

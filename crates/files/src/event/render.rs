@@ -363,18 +363,18 @@ pub fn notice_value(
 fn fields(occurrence: &Occurrence) -> Map {
     let kind = occurrence.event.kind();
     let subject = occurrence.subject.as_ref();
-    let is_told = kind.level() != Level::Info;
+    let is_notice = kind.level() != Level::Info;
     let head = json!({
         "timestamp": occurrence.at.to_string(),
         "event": kind,
-        "level": is_told.then(|| kind.level()),
+        "level": is_notice.then(|| kind.level()),
         "taskId": subject.map(|subject| &subject.task),
         "project": occurrence.project,
         "workflow": subject.map(|subject| &subject.workflow),
     });
     let fields = serde_json::to_value(&occurrence.event).unwrap_or_default();
     let message =
-        json!({"message": is_told.then(|| notice_text(occurrence, NoticeReader::Anybody))});
+        json!({"message": is_notice.then(|| notice_text(occurrence, NoticeReader::Anybody))});
     let parts = [head, fields, message].into_iter().filter_map(|part| match part {
         Value::Object(fields) => Some(fields),
         _ => None,

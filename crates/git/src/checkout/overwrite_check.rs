@@ -86,7 +86,7 @@ impl Repository {
             error.to_string()
         } else {
             format!(
-                "git was told not to look at files here, so it replaces nothing there; take that back: `{}`",
+                "git is set not to look at files here, so it replaces none of them; undo that: `{}`",
                 marked.join("`, `")
             )
         };

@@ -33,7 +33,7 @@ pub struct Distance {
 const KNOWN: Colours = 1;
 /// The first of two commits, or an ancestor of it.
 const ONE: Colours = 1 << 1;
-/// An ancestor of the other.
+/// It is an ancestor of the other.
 const OTHER: Colours = 1 << 2;
 /// An ancestor of a common ancestor.
 const STALE: Colours = 1 << 3;

@@ -44,7 +44,7 @@ impl Repository {
         Log::start(self, from, paths.iter().map(|path| self.full_path(path)).collect())
     }
 
-    /// Returns whether one of the newest commits that changed this file of the project has it with that content.
+    /// Returns whether one of the last commits that changed this file of the project gave it that content.
     pub(crate) fn has_had(
         &self,
         from: CommitId,

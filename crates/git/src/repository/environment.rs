@@ -192,7 +192,7 @@ impl Repository {
             .config()
             .and_then(|config| config.open_level(git2::ConfigLevel::Local))
             .during(doing)?;
-        // The command first: a name without a command would stop every merge.
+        // The command is set before the name: a driver with a name and no command would stop every merge.
         config.set_str(DRIVER, command).during(doing)?;
         config.set_str(NAME, name).during(doing)
     }

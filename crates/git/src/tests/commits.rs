@@ -14,7 +14,7 @@ use crate::{BranchLock, CheckoutRecovery, CommitId, GitError, Repository, Unsett
 use aof_system::disk::{SyncPart, Unsynced};
 
 #[test]
-fn a_disk_that_does_not_confirm_a_folder_is_told_of_beside_the_commit() {
+fn a_disk_that_does_not_confirm_a_folder_is_reported_with_the_commit() {
     let test = TestRepository::with_tasks();
     let repository = test.open();
     let prepared = repository
@@ -393,7 +393,7 @@ fn a_checkout_to_a_swept_commit_is_not_finished() {
 }
 
 #[test]
-fn why_all_goes_back_is_told() {
+fn the_reason_why_all_goes_back_is_reported() {
     let way = Way::to(&[("src/x.txt", "theirs\n"), ("src/y.bin", "theirs\n")]);
     way.test.write("src/x.txt", "theirs\n");
     fs::write(way.test.path(".git/info/attributes"), "*.bin filter=f\n").unwrap();

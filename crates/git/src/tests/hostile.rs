@@ -201,7 +201,7 @@ fn child_has_no_identity() {
 }
 
 #[test]
-fn child_is_told_by_global_configuration() {
+fn child_reads_global_configuration() {
     let Some(repository) = repository_under_test() else { return };
     assert_eq!(
         repository.identity().unwrap(),
@@ -214,14 +214,14 @@ fn child_is_told_by_global_configuration() {
 }
 
 #[test]
-fn child_is_told_by_its_environment() {
+fn child_reads_its_environment() {
     let Some(repository) = repository_under_test() else { return };
     assert_eq!(repository.identity().unwrap(), Person::new("Env", "env@example.org").unwrap());
     assert_eq!(repository.author_identity().unwrap().name(), "Global");
 }
 
 #[test]
-fn child_is_told_before_there_is_a_repository() {
+fn child_reads_settings_before_there_is_a_repository() {
     if repository_under_test().is_some() {
         assert_eq!(Repository::user().unwrap(), Person::new("Pen", "global@example.org").unwrap());
     }
@@ -247,11 +247,15 @@ fn authors_come_from_the_sources_of_git() {
     let global = ("GIT_CONFIG_GLOBAL", global.to_str().unwrap());
     let committer =
         [global, ("GIT_COMMITTER_NAME", "Env"), ("GIT_COMMITTER_EMAIL", "env@example.org")];
-    run(&test, "child_is_told_by_its_environment", &committer);
-    run(&test, "child_is_told_before_there_is_a_repository", &[global, ("GIT_AUTHOR_NAME", "Pen")]);
+    run(&test, "child_reads_its_environment", &committer);
     run(
         &test,
-        "child_is_told_by_global_configuration",
+        "child_reads_settings_before_there_is_a_repository",
+        &[global, ("GIT_AUTHOR_NAME", "Pen")],
+    );
+    run(
+        &test,
+        "child_reads_global_configuration",
         &[global, ("GIT_AUTHOR_NAME", "Pen"), ("GIT_INDEX_FILE", "/nonexistent")],
     );
 }

@@ -310,7 +310,7 @@ fn wait_for_later_file(path: &Path) {
 }
 
 #[test]
-fn a_lock_that_a_power_cut_brought_back_is_told_from_one_that_is_held() {
+fn a_lock_that_a_power_cut_brought_back_differs_from_one_that_is_held() {
     let test = TestRepository::with_tasks();
     test.git(&["checkout", "-q", "-b", "topic/one"]);
     let heads = test.path(".git/refs/heads");

@@ -16,7 +16,7 @@ type Shape = Vec<Vec<usize>>;
 struct Chance(u64);
 
 impl Chance {
-    /// Returns many branches, each begun anywhere and merged one by one, and a line that merges some of the commits.
+    /// Returns a history of many branches, each begun at any commit and merged one by one, and of a line that merges some of their commits.
     fn wide_shape(&mut self, branches: usize) -> Shape {
         let (mut shape, mut top): (Shape, usize) = (vec![Vec::new()], 0);
         for _ in 0..10 {
@@ -365,9 +365,9 @@ fn an_index_that_leads_nowhere_ends_every_walk() {
         fs::remove_file(&path).unwrap();
         fs::write(&path, &index).unwrap();
         for (walk, fault) in faults_of_walks(&test.open(), commits[0], commits[4]) {
-            let is_told =
+            let is_reported =
                 matches!(&fault, Some(GitError::Damaged { file, .. }) if file.ends_with(&path));
-            assert!(is_told, "{walk}, {offset:x}: {fault:?}");
+            assert!(is_reported, "{walk}, {offset:x}: {fault:?}");
         }
     }
 }

@@ -147,7 +147,7 @@ impl<'r> Publication<'r> {
     /// the objects were pruned: prepare again.
     pub fn lock_index(self, mut unsynced: Vec<Unsynced>) -> Result<LockedIndex<'r>, GitError> {
         let Self { repository, prepared, deadline, branch, index, locks: _ } = self;
-        crash_points::point("git.intent-told");
+        crash_points::point("git.intent-recorded");
         let mut objects = prepared.objects.borrow_mut();
         unsynced.extend(objects.unsynced());
         unsynced.push(branch.temp.unsynced());
@@ -263,7 +263,7 @@ pub(crate) fn record_locks(
 ) -> Result<Vec<Unsynced>, GitError> {
     crash_points::point("git.temps-made");
     let waiting = record(locks).at("record the intended locks on", near)?;
-    crash_points::point("git.intent-told");
+    crash_points::point("git.intent-recorded");
     Ok(waiting)
 }
 

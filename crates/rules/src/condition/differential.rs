@@ -64,12 +64,12 @@ fn describe(value: &Value<'_>) -> String {
 fn ours(source: &str, scope: &[(&str, &Json)]) -> Option<String> {
     let condition = Condition::compile(source, &["tags", "metadata", "gateHistory"])
         .unwrap_or_else(|faults| panic!("`{source}` does not compile: {faults:?}"));
-    let told = |value: &Value<'_>| {
+    let describe_truth = |value: &Value<'_>| {
         let truth = if value.is_truthy() { "truthy" } else { "falsy" };
         format!("{truth} {}", describe(value))
     };
-    match evaluate::evaluate(condition.source(), scope, told) {
-        Ok(told) => Some(told),
+    match evaluate::evaluate(condition.source(), scope, describe_truth) {
+        Ok(value) => Some(value),
         Err(error)
             if ["the condition", "a condition", "is not data"]
                 .iter()

@@ -20,7 +20,7 @@ fn fault(source: &str) -> ConditionFault {
 }
 
 #[test]
-fn faults_of_several_operands_are_told_together() {
+fn faults_of_several_operands_are_reported_together() {
     let faults = |source: &str| -> Vec<String> {
         let faults = Condition::compile(source, NAMES).unwrap_err();
         faults

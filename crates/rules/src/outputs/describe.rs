@@ -32,7 +32,7 @@ pub enum FieldInput {
     Bool,
     /// One of these.
     Choice(Vec<Value>),
-    /// As JSON.
+    /// A field for JSON.
     Json,
 }
 

@@ -411,9 +411,10 @@ fn judge_at(workflow: &Workflow, duty: &Duty, outcome: &Outcome, outputs: &Map) 
         }
     }
     if let Some(shape) = shape_of(duty, outcome) {
-        let told: Vec<String> = problems.iter().map(|problem| problem.path.clone()).collect();
+        let reported: Vec<String> = problems.iter().map(|problem| problem.path.clone()).collect();
         // A protected name was reported already; a second report that it is not declared would add nothing.
-        let again = |found: &Problem| found.code() == "unknown_field" && told.contains(&found.path);
+        let again =
+            |found: &Problem| found.code() == "unknown_field" && reported.contains(&found.path);
         problems.extend(judge(&shape, outputs).into_iter().filter(|found| !again(found)));
     }
     problems

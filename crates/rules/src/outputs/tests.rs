@@ -37,7 +37,7 @@ properties:
 required: [branch, files]
 ";
 
-fn told(outputs: &Value) -> String {
+fn problems_of(outputs: &Value) -> String {
     let problems = judge(&shape(PLAN), outputs.as_object().unwrap());
     let lines: Vec<String> = problems
         .iter()
@@ -48,7 +48,7 @@ fn told(outputs: &Value) -> String {
 
 #[test]
 fn every_problem_is_reported_at_once_with_its_fix() {
-    insta::assert_snapshot!(told(&json!({
+    insta::assert_snapshot!(problems_of(&json!({
         "brnch": "x",
         "pr_url": "https://example.com/a/very/long/path/indeed",
         "risk": "hihg",
@@ -77,14 +77,14 @@ fn every_problem_is_reported_at_once_with_its_fix() {
     unknown_field: `brnch` is not declared; did you mean `branch`?
     unknown_field: `something` is not declared; there is `branch`, `pr_url`, `risk`, `count`, `share`, `done`, `files`, `owner`, `version`, `notes`
     "#);
-    insta::assert_snapshot!(told(&json!({"branch": "", "files": [], "count": 9, "owner": 4, "notes": null})), @r#"
+    insta::assert_snapshot!(problems_of(&json!({"branch": "", "files": [], "count": 9, "owner": 4, "notes": null})), @r#"
     too_short: `branch` has 0 characters, and at least 1 are wanted
     too_large: `count` is 9, and it must be at most 5
     too_few: `files` has 0 items, and at least 1 are wanted
     no_alternative: `owner` fits none of its 2 forms; by the nearest one, `owner` is a whole number, and it must be a text: write `"4"`
     "#);
     assert_eq!(
-        told(
+        problems_of(
             &json!({"branch": "b", "files": [{"path": "p"}], "count": 2.0, "share": null, "owner": {"name": "ada"}})
         ),
         ""
@@ -359,12 +359,12 @@ fn work_without_end_is_refused() {
         "{{properties: {{items: {{type: array, items: {{anyOf: [{}]}}}}}}}}",
         forms.join(", ")
     ));
-    let told = |items: Vec<u32>| {
+    let codes = |items: Vec<u32>| {
         let problems = judge(&forms, json!({ "items": items }).as_object().unwrap());
         problems.iter().map(Problem::code).collect::<Vec<_>>()
     };
-    assert!(told(vec![899; 200]).is_empty());
-    assert_eq!(told(vec![899; 16_000]), ["too_laborious"]);
-    assert!(told(vec![0; 16_000]).is_empty());
-    assert_eq!(told(vec![2_000; 16_000]), vec!["no_alternative"; 100]);
+    assert!(codes(vec![899; 200]).is_empty());
+    assert_eq!(codes(vec![899; 16_000]), ["too_laborious"]);
+    assert!(codes(vec![0; 16_000]).is_empty());
+    assert_eq!(codes(vec![2_000; 16_000]), vec!["no_alternative"; 100]);
 }

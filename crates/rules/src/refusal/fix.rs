@@ -108,7 +108,7 @@ impl Refusal {
                 meanings(valid)
             ).into(),
             Self::SkipNotAllowed { human: true, .. } => {
-                "a person completes it; tasks that need no approval are told by the gate's `when`".into()
+                "a person completes it; the gate's `when` says which tasks need no approval".into()
             }
             Self::SkipNotAllowed { valid, .. } => format!("valid here: {}\n{}", listed(valid), meanings(valid)).into(),
             Self::HumanRequired { people, role, .. } if people.is_empty() => {

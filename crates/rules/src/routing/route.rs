@@ -122,7 +122,7 @@ pub(crate) fn decision(holds: bool) -> Outcome {
     Outcome::Decision(word)
 }
 
-/// Finds routes from one gate.
+/// Finds the routes that leave one gate.
 struct RouteFinder<'a> {
     rules: &'a Rules,
     workflow: &'a Workflow,

@@ -97,7 +97,7 @@ pub(crate) fn statements<'r>(
         None => arrival.unwrap_or_default(),
     };
     let open_fork = history.iter().rposition(|visit| !visit.leaves_open()).map_or(0, |at| at + 1);
-    let is_told = |at: usize| {
+    let is_quoted = |at: usize| {
         let visit = &history[at];
         // A branch does not see the completions of the others of its open fork.
         let is_other = at >= open_fork && visit.station() != *here;
@@ -111,10 +111,10 @@ pub(crate) fn statements<'r>(
         let is_automatic = visit.agent.is_none() && matches!(visit.outcome, Ending::Completed(_));
         !is_other && !is_usual && !is_automatic
     };
-    let mut told: BTreeSet<usize> =
+    let mut quoted: BTreeSet<usize> =
         unanswered_at(history).into_iter().flat_map(|at| rejections(history, at)).collect();
-    told.extend((since..history.len()).filter(|at| is_told(*at)));
-    let mut list: Vec<Statement> = told
+    quoted.extend((since..history.len()).filter(|at| is_quoted(*at)));
+    let mut list: Vec<Statement> = quoted
         .into_iter()
         .filter_map(|at| {
             let again = had.is_some() && arrival == Some(at);

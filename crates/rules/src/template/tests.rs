@@ -49,7 +49,7 @@ fn values_are_never_read() {
     assert_eq!(text("{{a}}", &context), "{{b}} \\{{b}} {{#if}} {{{");
     assert_eq!(text("{{c}}", &context), "- {{b}}");
     assert_eq!(text("{{d}}", &context), "{\"{{b}}\":\"}}\"}");
-    // Values that look like a hole only together with the text around them.
+    // Values that look like a placeholder only together with the text around them.
     assert_eq!(text("{ {{x}}b}}", &json!({"x": "{"})), "{ {b}}");
     let control = "\u{0}\u{1b}[2J\u{202e}\r\n\u{7f}";
     assert_eq!(text("{{a}}", &json!({"a": control})), control);
@@ -69,7 +69,7 @@ fn references_tell_their_places() {
 
 #[test]
 fn an_unknown_placeholder_is_refused_by_name() {
-    let told: Vec<String> = [
+    let faults: Vec<String> = [
         "a {{branch",
         "{{{branch}}",
         "{{a {{b}} c}}",
@@ -89,7 +89,7 @@ fn an_unknown_placeholder_is_refused_by_name() {
             .map(|fault| format!("{} -> {} ({})", &source[fault.range], fault.message, fault.help))
     })
     .collect();
-    insta::assert_snapshot!(told.join("\n"), @r"
+    insta::assert_snapshot!(faults.join("\n"), @r"
     {{ -> `{{` is opened and not closed by `}}` (close it, or write `\{{` if it is meant as it stands)
     {{{ -> `{{{` is opened and not closed by `}}}` (close it, or write `\{{{` if it is meant as it stands)
     {{ -> `{{` is opened and not closed by `}}` (close it, or write `\{{` if it is meant as it stands)

@@ -46,18 +46,18 @@ fn made(text: &str) -> Result<Rules, Vec<String>> {
     let source = Source { name: "project.yaml".to_owned(), bytes: text.as_bytes().to_vec() };
     let loaded = load(&[source])
         .map_err(|faults| faults.iter().map(|fault| fault.message.clone()).collect::<Vec<_>>())?;
-    let told = |finding: &crate::Finding| {
+    let described = |finding: &crate::Finding| {
         let help = finding.help.clone().unwrap_or_default();
         format!("{} {}: {} ({help})", finding.severity, finding.code, finding.message)
     };
     match Rules::new(loaded.project, org()) {
         Ok((rules, findings)) => {
             let name_faults: Vec<String> =
-                findings.iter().filter(|f| f.code.contains("name")).map(told).collect();
+                findings.iter().filter(|f| f.code.contains("name")).map(described).collect();
             if name_faults.is_empty() { Ok(rules) } else { Err(name_faults) }
         }
         Err(findings) => {
-            Err(findings.iter().filter(|f| f.severity == Severity::Error).map(told).collect())
+            Err(findings.iter().filter(|f| f.severity == Severity::Error).map(described).collect())
         }
     }
 }
@@ -83,7 +83,7 @@ fn begun(rules: &Rules, input: &serde_json::Value) -> Task {
     step(rules, &task, &Act::Open, 0).unwrap().task
 }
 
-fn told(rules: &Rules, task: &Task) -> String {
+fn brief_text(rules: &Rules, task: &Task) -> String {
     let body = Body { text: "Long.\n", works: vec![(1, "\nI did {{repo}}.\n")] };
     let context = brief(rules, task, &body).unwrap();
     let mut lines = vec![format!("{}: {}", context.gate, context.role)];
@@ -122,7 +122,7 @@ fn texts_are_filled_with_outputs() {
         "complete",
         &json!({"plan_file": "p.md", "steps": ["a {{repo}}", "b"]}),
     );
-    insta::assert_snapshot!(told(&rules, &task), @r#"
+    insta::assert_snapshot!(brief_text(&rules, &task), @r#"
     implement: You write code for web {{branch}} on main.
     instructions: Task: Add login
 
@@ -140,7 +140,7 @@ fn texts_are_filled_with_outputs() {
     "#);
     let task = tell(&rules, &task, "agent-7", "complete", &json!({"pr_url": "pr/1"}));
     let task = tell(&rules, &task, "agent-3", "needs_fixes", &json!({"comments": "see {{repo}}"}));
-    insta::assert_snapshot!(told(&rules, &task), @r#"
+    insta::assert_snapshot!(brief_text(&rules, &task), @r#"
     implement: You do the work of this task.
     prompt: Fix on main: see {{repo}} (was: pr/1)
     instructions: Mend pr/1: see {{repo}}
@@ -156,7 +156,7 @@ fn texts_are_filled_with_outputs() {
 
     let task = tell(&rules, &task, "agent-7", "complete", &json!({"pr_url": "pr/2"}));
     let task = tell(&rules, &task, "agent-3", "approved", &json!({}));
-    insta::assert_snapshot!(told(&rules, &task), @"
+    insta::assert_snapshot!(brief_text(&rules, &task), @"
     check: You review this task: it goes on only if you find it good.
     instructions: said something
     plan_file: p.md
@@ -187,7 +187,7 @@ fn a_missing_value_is_shown_and_reported() {
 }
 
 #[test]
-fn everything_unanswered_is_told() {
+fn everything_unanswered_is_quoted() {
     let rules = rules(workflow(vec![
         gate("work", "backend"),
         reviewing("one", "architect"),
@@ -251,7 +251,7 @@ fn names_that_nothing_can_fill_are_found_at_load() {
     .iter()
     .map(|text| match made(text) {
         Ok(_) => "fine".to_owned(),
-        Err(told) => told.join("\n"),
+        Err(faults) => faults.join("\n"),
     })
     .collect();
     insta::assert_snapshot!(all.join("\n---\n"), @r"
@@ -332,7 +332,7 @@ workflow:
     - {id: last, role: architect, routes: {fine: $next, again: {to: review, prompt: From the end.}}}
 ";
 
-fn branch_told(rules: &Rules, task: &Task, branch: &str) -> GateContext {
+fn brief_of_branch(rules: &Rules, task: &Task, branch: &str) -> GateContext {
     brief_at(
         rules,
         task,
@@ -379,16 +379,16 @@ fn a_completion_of_one_branch_leaves_the_other_briefs_whole() {
     let rules = made(FORKED).unwrap();
     let mut task = tell(&rules, &opened(&rules, &[]), "agent-7", "complete", &json!({}));
     task = tell(&rules, &task, "agent-5", "complete", &json!({}));
-    assert_eq!(branch_told(&rules, &task, "c").prompt.as_deref(), Some("Look closely."));
+    assert_eq!(brief_of_branch(&rules, &task, "c").prompt.as_deref(), Some("Look closely."));
     let spoken = say_at(&rules, &task, "a", "agent-3", "complete").unwrap().task;
-    assert_eq!(branch_told(&rules, &spoken, "c").prompt.as_deref(), Some("Look closely."));
-    assert_eq!(branch_told(&rules, &spoken, "c").instructions.as_deref(), Some("First."));
+    assert_eq!(brief_of_branch(&rules, &spoken, "c").prompt.as_deref(), Some("Look closely."));
+    assert_eq!(brief_of_branch(&rules, &spoken, "c").instructions.as_deref(), Some("First."));
     for (branch, agent) in [("a", "agent-3"), ("b", "agent-5"), ("c", "agent-8")] {
         task = say_at(&rules, &task, branch, agent, "complete").unwrap().task;
     }
     task = tell(&rules, &task, "agent-3", "again", &json!({}));
     for spoken in [task.clone(), say_at(&rules, &task, "a", "agent-3", "complete").unwrap().task] {
-        let context = branch_told(&rules, &spoken, "c");
+        let context = brief_of_branch(&rules, &spoken, "c");
         assert_eq!(context.prompt.as_deref(), Some("From the end."));
         assert_eq!(context.instructions.as_deref(), Some("Once more."));
     }

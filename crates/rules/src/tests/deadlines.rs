@@ -39,10 +39,10 @@ fn at_checks(rules: &Rules) -> Task {
 /// Returns the limits that run out, in minutes of the test day.
 fn ends(rules: &Rules, task: &Task) -> Vec<(i64, Limit, Option<String>)> {
     let minute = |time: Timestamp| (time.as_second() - at(0).as_second()) / 60;
-    let told = |branch: Option<GateId>| branch.map(|id| id.to_string());
+    let name = |branch: Option<GateId>| branch.map(|id| id.to_string());
     deadlines(rules, task)
         .into_iter()
-        .map(|end| (minute(end.at), end.limit, told(end.branch)))
+        .map(|end| (minute(end.at), end.limit, name(end.branch)))
         .collect()
 }
 
@@ -121,9 +121,9 @@ fn a_branch_has_limits_of_its_own() {
         step(&rules, &escalated, &Act::Timeout { branch: Some(id("b")) }, 22).unwrap().task;
     assert_eq!((ends(&rules, &marked), marked.history.len()), (Vec::new(), 3));
     let open = marked.gate.as_ref().unwrap();
-    let told: Vec<_> =
+    let branches: Vec<_> =
         open.branches.iter().map(|part| (part.role.as_str(), part.overdue.is_some())).collect();
-    assert_eq!(told, [("qa", false), ("backend", true)]);
+    assert_eq!(branches, [("qa", false), ("backend", true)]);
     let say = |task: &Task, branch: &str, agent: &str, minute: i64| {
         let mut says = completion(agent, "complete");
         (says.ticket, says.id) =

@@ -9,14 +9,14 @@ use aof_domain::workflow::gate::Mark;
 use aof_domain::*;
 
 /// Returns the differences between two workflows and organizations, in words.
-fn told(old: (&Workflow, &Org), new: (&Workflow, &Org)) -> Vec<String> {
+fn described(old: (&Workflow, &Org), new: (&Workflow, &Org)) -> Vec<String> {
     let (before, after) = (project(old.0.clone()), project(new.0.clone()));
     let all = differences((&before, old.1), (&after, new.1));
     all.into_iter().flat_map(|difference| difference.what).collect()
 }
 
 fn check(field: &str, old: (&Workflow, &Org), new: (&Workflow, &Org)) {
-    let what = told(old, new);
+    let what = described(old, new);
     assert!(what.iter().any(|text| text.contains(field)), "{field}: {what:?}");
     assert_eq!(what.len(), 1, "{field}: {what:?}");
 }
@@ -160,14 +160,14 @@ fn no_field_of_a_gate_or_a_branch_is_forgotten() {
     };
     let lasting = Gate { delivery: true, ..branches[0].gate().clone() };
     branches[0] = Branch::new(with(lasting, |duty| duty.run.limits = limits())).unwrap();
-    let what = told((&plain(), &org()), (&changed, &org()));
+    let what = described((&plain(), &org()), (&changed, &org()));
     assert_eq!(what, ["branch one: run.timeout none -> 9m", "branch one: delivery false -> true"]);
     let GateKind::Fork(Fork { branches: _, join }) = &mut changed.gates[2].kind else {
         panic!("no fork")
     };
     *join = JoinStrategy::Any;
     assert!(
-        told((&plain(), &org()), (&changed, &org()))
+        described((&plain(), &org()), (&changed, &org()))
             .contains(&"joinStrategy all -> any".to_owned())
     );
 }
@@ -178,11 +178,11 @@ fn no_field_of_a_role_or_an_agent_is_forgotten() {
         let agents = [(id("agent-7"), Agent::default())].into_iter().collect();
         Org { agents: Some(agents), ..org() }
     };
-    let told_of = |change: &dyn Fn(&mut Role, &mut Agent)| {
+    let described_change = |change: &dyn Fn(&mut Role, &mut Agent)| {
         let mut changed = with_agent();
         let agent = changed.agents.as_mut().unwrap().get_mut(&id("agent-7")).unwrap();
         change(&mut changed.roles[0].1, agent);
-        let what = told((&plain(), &with_agent()), (&plain(), &changed));
+        let what = described((&plain(), &with_agent()), (&plain(), &changed));
         what.join(", ")
     };
     let Role { description: _, agents: _, require_human: _, hand_out: _, notify: _ } =
@@ -198,14 +198,26 @@ fn no_field_of_a_role_or_an_agent_is_forgotten() {
         limits: limits(),
     };
     assert_eq!(
-        told_of(&|role, _| role.description = Some("new".into())),
+        described_change(&|role, _| role.description = Some("new".into())),
         "description none -> new"
     );
-    assert_eq!(told_of(&|role, _| role.agents = vec![id("agent-7")]), "without agent-8");
-    assert_eq!(told_of(&|role, _| role.agents.reverse()), "the order of its agents differs");
-    assert_eq!(told_of(&|role, _| role.require_human = true), "requireHuman false -> true");
-    assert_eq!(told_of(&|role, _| role.hand_out = Some(HandOut::Ask)), "handOut none -> ask");
-    assert_eq!(told_of(&|role, _| role.notify = vec![subscription.clone()]), "notify differs");
+    assert_eq!(described_change(&|role, _| role.agents = vec![id("agent-7")]), "without agent-8");
+    assert_eq!(
+        described_change(&|role, _| role.agents.reverse()),
+        "the order of its agents differs"
+    );
+    assert_eq!(
+        described_change(&|role, _| role.require_human = true),
+        "requireHuman false -> true"
+    );
+    assert_eq!(
+        described_change(&|role, _| role.hand_out = Some(HandOut::Ask)),
+        "handOut none -> ask"
+    );
+    assert_eq!(
+        described_change(&|role, _| role.notify = vec![subscription.clone()]),
+        "notify differs"
+    );
     let Agent {
         name: _,
         description: _,
@@ -216,18 +228,27 @@ fn no_field_of_a_role_or_an_agent_is_forgotten() {
         run: _,
         signing_keys: _,
     } = Agent::default();
-    assert_eq!(told_of(&|_, one| one.name = Some("Bob".into())), "name none -> Bob");
-    assert_eq!(told_of(&|_, one| one.description = Some("new".into())), "description none -> new");
+    assert_eq!(described_change(&|_, one| one.name = Some("Bob".into())), "name none -> Bob");
     assert_eq!(
-        told_of(&|_, one| one.email = Some("a@b.example".into())),
+        described_change(&|_, one| one.description = Some("new".into())),
+        "description none -> new"
+    );
+    assert_eq!(
+        described_change(&|_, one| one.email = Some("a@b.example".into())),
         "email none -> a@b.example"
     );
-    assert_eq!(told_of(&|_, one| one.may = vec![Permission::New]), "may differs");
-    assert_eq!(told_of(&|_, one| one.max_tasks = Some(2)), "maxTasks none -> 2");
-    assert_eq!(told_of(&|_, one| one.notify = vec![subscription.clone()]), "notify differs");
-    assert_eq!(told_of(&|_, one| one.run = Some(launch.clone())), "run differs");
+    assert_eq!(described_change(&|_, one| one.may = vec![Permission::New]), "may differs");
+    assert_eq!(described_change(&|_, one| one.max_tasks = Some(2)), "maxTasks none -> 2");
+    assert_eq!(
+        described_change(&|_, one| one.notify = vec![subscription.clone()]),
+        "notify differs"
+    );
+    assert_eq!(described_change(&|_, one| one.run = Some(launch.clone())), "run differs");
     let keys: Vec<PublicKey> = vec![id(super::ssh_made::MADE[0].0)];
-    assert_eq!(told_of(&|_, one| one.signing_keys.clone_from(&keys)), "signingKeys differs");
+    assert_eq!(
+        described_change(&|_, one| one.signing_keys.clone_from(&keys)),
+        "signingKeys differs"
+    );
     let one = differences((&project(plain()), &org()), (&project(plain()), &with_agent()));
     assert_eq!(one.len(), 1, "{one:?}");
 }

@@ -34,7 +34,7 @@ fn claim(rules: &Rules, task: &Task, agent: &str, minute: i64) -> Task {
 }
 
 #[test]
-fn each_act_is_told_by_its_name() {
+fn each_act_has_an_event_of_its_name() {
     let rules = timed(None);
     let new = new_task(&[]);
     let task = opened(&rules, &[]);
@@ -45,7 +45,7 @@ fn each_act_is_told_by_its_name() {
     assert_eq!(kinds(&rules, Some(&task), &edited), ["task_edited"]);
     let claimed = claim(&rules, &task, "agent-7", 1);
     let by = person();
-    for (before, act, minute, told) in [
+    for (before, act, minute, expected) in [
         (&task, Act::Claim { agent: id("agent-7"), branch: None }, 1, &["task_claimed"] as &[&str]),
         (
             &claimed,
@@ -77,7 +77,7 @@ fn each_act_is_told_by_its_name() {
         ),
     ] {
         let after = step(&rules, before, &act, minute).unwrap().task;
-        assert_eq!(kinds(&rules, Some(before), &after), told, "{act:?}");
+        assert_eq!(kinds(&rules, Some(before), &after), expected, "{act:?}");
     }
     let held = step(&rules, &claimed, &Act::Hold { by: by.clone(), reason: "Wait".into() }, 2)
         .unwrap()
@@ -108,14 +108,14 @@ fn a_time_limit_is_reported_to_the_holder_and_to_the_role_that_steps_in() {
     let rules = timed(Some("qa"));
     let before = claim(&rules, &opened(&rules, &[]), "agent-7", 1);
     let after = step(&rules, &before, &Act::Timeout { branch: None }, 99).unwrap().task;
-    let told = events(&rules, Some(&before), &after);
+    let found = events(&rules, Some(&before), &after);
     let [
         _,
         Event::TimedOut { agent, timeout: limit, escalate_to, .. },
         Event::Escalated { escalate_to: role, reason: cause, .. },
-    ] = &told[..]
+    ] = &found[..]
     else {
-        panic!("{told:?}")
+        panic!("{found:?}")
     };
     assert_eq!(
         (agent, limit.map(|limit| limit.to_string())),
@@ -125,7 +125,7 @@ fn a_time_limit_is_reported_to_the_holder_and_to_the_role_that_steps_in() {
 }
 
 #[test]
-fn loops_missing_people_and_other_rules_are_told_once_and_with_their_cause() {
+fn loops_missing_people_and_other_rules_are_reported_once_and_with_their_cause() {
     let plain = rules(sdlc());
     let mut task = opened(&plain, &["security"]);
     let implemented = say(&plain, &task, "agent-7", "complete").unwrap().task;
@@ -157,13 +157,13 @@ fn loops_missing_people_and_other_rules_are_told_once_and_with_their_cause() {
     other.gates[0] = gate("implement", "architect");
     let other = rules(other);
     let rerouted = step(&other, &claimed, &Act::Reroute, 2).unwrap().task;
-    let told = events(&other, Some(&claimed), &rerouted);
+    let found = events(&other, Some(&claimed), &rerouted);
     let [
         Event::AssignmentError { agent, expected_role: expected, actual_role: actual, .. },
         Event::Rerouted { .. },
-    ] = &told[..]
+    ] = &found[..]
     else {
-        panic!("{told:?}")
+        panic!("{found:?}")
     };
     assert_eq!(
         (agent, expected, &actual[..]),
@@ -195,10 +195,10 @@ fn readers_get_events_that_concern_them() {
     let heard = |before: &Task, after: &Task| -> Vec<String> {
         let events = events(&rules, Some(before), after);
         let notices = audience(&rules, Some(after), &events);
-        let told = |notice: &crate::Notice<'_>| {
+        let described = |notice: &crate::Notice<'_>| {
             format!("{}: {} {:?}", notice.channel, events[notice.event].kind(), notice.reader)
         };
-        notices.iter().map(told).collect()
+        notices.iter().map(described).collect()
     };
     let task = opened(&rules, &[]);
     let claimed = claim(&rules, &task, "agent-7", 1);
@@ -243,7 +243,7 @@ fn a_branch_holder_gets_the_events_of_the_task() {
     let by = person();
     let reason = String::from("So");
     let other = Rules::new(project(gates(gate("elsewhere", "qa"))), org()).unwrap().0;
-    for (rules, act, told) in [
+    for (rules, act, kind) in [
         (&rules, Act::Hold { by: by.clone(), reason: reason.clone() }, EventKind::TaskHeld),
         (&rules, Act::Cancel { by: by.clone(), reason: reason.clone() }, EventKind::TaskCancelled),
         (&rules, Act::Override { by, to: id("done"), reason }, EventKind::TaskOverridden),
@@ -258,23 +258,23 @@ fn a_branch_holder_gets_the_events_of_the_task() {
             | Event::Moved { holders, .. } => Some((event.kind(), holders.clone())),
             _ => None,
         });
-        assert_eq!(holders, Some((told, vec![id("agent-3"), id("agent-7")])), "{act:?}");
+        assert_eq!(holders, Some((kind, vec![id("agent-3"), id("agent-7")])), "{act:?}");
     }
     let held =
         step(&rules, &task, &Act::Hold { by: person(), reason: "Wait".into() }, 9).unwrap().task;
     let events = events(&rules, Some(&task), &held);
-    let told: Vec<String> = audience(&rules, Some(&held), &events)
+    let channels: Vec<String> = audience(&rules, Some(&held), &events)
         .iter()
         .map(|notice| notice.channel.to_string())
         .collect();
-    assert_eq!(told, ["agent-3", "agent-7"]);
+    assert_eq!(channels, ["agent-3", "agent-7"]);
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
 
     #[test]
-    fn nothing_that_was_decided_is_left_untold(
+    fn everything_that_was_decided_has_an_event(
         words in prop::collection::vec((0..4_usize, 0..3_usize), 1..40),
         tags in prop::sample::subsequence(vec!["security", "skip-qa"], 0..=2),
     ) {
@@ -286,17 +286,17 @@ proptest! {
             done.id = id(&format!("c{number}"));
             let now = at(i64::try_from(number).unwrap() + 1);
             let Ok(Decision::Step(step)) = decide(&rules, &task, &Act::Complete(done), now) else { continue };
-            let told = events(&rules, Some(&task), &step.task);
+            let found = events(&rules, Some(&task), &step.task);
             let ended = step.task.history[task.history.len()..].iter();
-            let moves: Vec<&Visit> = told.iter().filter_map(|event| match event {
+            let moves: Vec<&Visit> = found.iter().filter_map(|event| match event {
                 Event::Transition(visit) => Some(&**visit),
                 _ => None,
             }).collect();
             prop_assert_eq!(moves, ended.collect::<Vec<_>>());
             for event in &step.events {
-                prop_assert_eq!(told.iter().filter(|other| *other == event).count(), 1, "{:?} in {:?}", event, &told);
+                prop_assert_eq!(found.iter().filter(|other| *other == event).count(), 1, "{:?} in {:?}", event, &found);
             }
-            prop_assert_eq!(told.contains(&Event::Complete), step.task.status == Status::Complete);
+            prop_assert_eq!(found.contains(&Event::Complete), step.task.status == Status::Complete);
             task = step.task;
         }
     }

@@ -125,7 +125,7 @@ fn results_of_branches_are_combined() {
 fn one_rejection_comes_back_once_with_all_requests() {
     let rules = rules(forked(JoinStrategy::All));
     let task = walk(&rules, &[("a", "needs_review"), ("b", "blocked")]);
-    assert!(task.review.is_none(), "nothing is told before all have spoken");
+    assert!(task.review.is_none(), "nothing is reported before all branches have completed");
     let task = say_at(&rules, &task, "c", "agent-7", "needs_review").unwrap().task;
     assert_eq!(stands(&task), "work@4 ready");
     assert_eq!(task.history.last().unwrap().retry, Some(1));

@@ -125,8 +125,8 @@ fn without_verification_the_next_item_follows_and_outputs_are_kept_by_item() {
 fn the_brief_has_the_item_of_the_list_that_was_read() {
     let rules = rules(looping(Some("verify")));
     let task = planned(&rules, &json!([{"title": "login"}, "logout"]));
-    let told = |task: &Task| brief(&rules, task, &Body::default()).unwrap();
-    let context = told(&task);
+    let brief_of = |task: &Task| brief(&rules, task, &Body::default()).unwrap();
+    let context = brief_of(&task);
     assert_eq!(context.item, Some((LoopItem { index: 0, of: 2 }, json!({"title": "login"}))));
     assert_eq!(
         context.instructions.as_deref(),
@@ -135,7 +135,7 @@ fn the_brief_has_the_item_of_the_list_that_was_read() {
         context.warnings
     );
     let (task, _) = walk(&rules, task, &[("agent-7", "complete"), ("agent-5", "complete")]);
-    let context = told(&task);
+    let context = brief_of(&task);
     assert_eq!(context.instructions.as_deref(), Some("Do [missing: item.title] of logout"));
     assert_eq!(context.warnings.len(), 1);
 }
@@ -210,8 +210,8 @@ fn the_list_stays_as_it_was_read() {
     let (task, places) = walk(&rules, task, &steps);
     assert!(!task.context.contains_key("plan"), "the route made the context forget the list");
     assert_eq!(places[4], "implement@5 ready, item 2 of 2");
-    let told = brief(&rules, &task, &Body::default()).unwrap();
-    assert_eq!(told.item, Some((LoopItem { index: 1, of: 2 }, json!({"title": "b"}))));
+    let context = brief(&rules, &task, &Body::default()).unwrap();
+    assert_eq!(context.item, Some((LoopItem { index: 1, of: 2 }, json!({"title": "b"}))));
 }
 
 #[test]
@@ -305,8 +305,8 @@ fn a_workflow_is_repeated_until_its_condition_holds() {
     assert_eq!(places.last().unwrap(), "work@4 ready");
     let last = task.history.last().unwrap();
     assert_eq!((last.round, last.retry), (Some(2), None));
-    let told = brief(&blocking, &task, &Body::default()).unwrap();
-    assert_eq!(told.round, Some((2, 3)));
+    let context = brief(&blocking, &task, &Body::default()).unwrap();
+    assert_eq!(context.round, Some((2, 3)));
     let next = say(&blocking, &task, "agent-7", "complete").unwrap().task;
     let done = with_outputs(&blocking, &next, "agent-5", "complete", &json!({"done": true}));
     assert_eq!(done.status, Status::Complete);

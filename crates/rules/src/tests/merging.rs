@@ -36,7 +36,7 @@ fn claimed(rules: &Rules, task: &Task, agent: &str) -> Task {
 }
 
 /// Describes a merge in a few words.
-fn told(merged: &Merged) -> String {
+fn described(merged: &Merged) -> String {
     let superseded = merged.superseded.iter().map(|entry| {
         let by = entry.by.as_ref().map_or("nobody", AgentId::as_str);
         format!("; {} superseded by {by}", entry.ticket)
@@ -69,7 +69,7 @@ fn the_side_that_went_on_wins() {
         (&taken, &ahead, "review@1 ready; agent-8 lost AOF-abc@0"),
         (&ahead, &taken, "review@1 ready; agent-8 lost AOF-abc@0"),
     ] {
-        assert_eq!(told(&merged(&rules, &base, ours, theirs)), expected);
+        assert_eq!(described(&merged(&rules, &base, ours, theirs)), expected);
     }
 }
 
@@ -82,17 +82,17 @@ fn of_two_completions_of_one_visit_theirs_is_superseded_with_its_followers() {
     let further = say_as(&rules, &theirs, None, "agent-3", "three", 20);
     let both = merged(&rules, &base, &ours, &further);
     assert_eq!(
-        told(&both),
+        described(&both),
         "review@1 ready; AOF-abc@0 superseded by agent-7; AOF-abc@1 superseded by agent-7"
     );
     assert_eq!(both.task, ours);
     assert_eq!(both.superseded[1].visit.completion.as_ref().unwrap().id, id("three"));
     assert_eq!(
-        told(&merged(&rules, &base, &theirs, &ours)),
+        described(&merged(&rules, &base, &theirs, &ours)),
         "review@1 ready; AOF-abc@0 superseded by agent-8"
     );
     assert_eq!(
-        told(&merged(&rules, &base, &ours, &ours)),
+        described(&merged(&rules, &base, &ours, &ours)),
         "review@1 ready",
         "the same completion is one and the same"
     );
@@ -109,7 +109,7 @@ fn a_rebase_brings_one_entry_after_the_other() {
     let second = say_as(&rules, &first, None, "agent-3", "three", 20);
     let picked = merged(&rules, &base, &upstream, &first).task;
     assert_eq!(
-        told(&merged(&rules, &first, &picked, &second)),
+        described(&merged(&rules, &first, &picked, &second)),
         "review@1 ready; AOF-abc@1 superseded by agent-7"
     );
 }
@@ -120,7 +120,7 @@ fn of_two_claims_ours_stands() {
     let base = opened(&rules, &[]);
     let (ours, theirs) = (claimed(&rules, &base, "agent-7"), claimed(&rules, &base, "agent-8"));
     assert_eq!(
-        told(&merged(&rules, &base, &ours, &theirs)),
+        described(&merged(&rules, &base, &ours, &theirs)),
         "implement@0 in_progress; agent-8 lost AOF-abc@0"
     );
     assert_eq!(merged(&rules, &base, &ours, &theirs).task, ours);
@@ -136,17 +136,17 @@ fn a_hold_and_its_release_are_dropped_once_the_visit_has_ended() {
         step(&rules, &base, &Act::Hold { by: by.clone(), reason: "wait".into() }, 4).unwrap().task;
     let ahead = completed(&rules, &base, "agent-7", "complete");
     assert_eq!(
-        told(&merged(&rules, &base, &ahead, &held)),
+        described(&merged(&rules, &base, &ahead, &held)),
         "review@1 ready; AOF-abc@0 is not held"
     );
     let free =
         step(&rules, &held, &Act::Unblock { by, branch: None, reason: None }, 6).unwrap().task;
-    assert_eq!(told(&merged(&rules, &held, &held, &free)), "implement@0 ready");
+    assert_eq!(described(&merged(&rules, &held, &held, &free)), "implement@0 ready");
     let other = step(&rules, &held, &Act::Depend { lost: crate::tests::property::lost(1) }, 5)
         .unwrap()
         .task;
     assert_eq!(
-        told(&merged(&rules, &held, &other, &free)),
+        described(&merged(&rules, &held, &other, &free)),
         "implement@0 blocked; AOF-abc@0 is blocked again"
     );
 }
@@ -165,7 +165,7 @@ fn a_completion_at_a_branch_is_carried_while_it_is_open() {
     let security = say_as(&rules, &base, Some("security"), "agent-5", "security", 10);
     let theirs = say_as(&rules, &security, Some("speed"), "agent-3", "other", 11);
     let both = merged(&rules, &base, &ours, &theirs);
-    assert_eq!(told(&both), "check@0 ready; AOF-abc@0/speed superseded by agent-3; 1 carried");
+    assert_eq!(described(&both), "check@0 ready; AOF-abc@0/speed superseded by agent-3; 1 carried");
     assert_eq!(both.task.history[..1], ours.history[..]);
     let entry = &both.task.history[1];
     assert_eq!(entry.completion, security.history[0].completion);
@@ -178,12 +178,12 @@ fn a_completion_at_a_branch_is_carried_while_it_is_open() {
     assert_eq!(style.gate.as_ref().unwrap().current, id("done"));
     let closed = merged(&rules, &base, &ours, &style);
     assert_eq!(
-        told(&closed),
+        described(&closed),
         "done@3 ready; AOF-abc@0/speed superseded by agent-3; 2 carried",
         "theirs close the fork"
     );
     let late = merged(&rules, &base, &style, &ours);
-    assert_eq!(told(&late), "done@3 ready; AOF-abc@0/speed superseded by agent-3");
+    assert_eq!(described(&late), "done@3 ready; AOF-abc@0/speed superseded by agent-3");
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn a_completion_after_the_fork_is_for_a_visit_that_is_not_open_here() {
     assert_eq!(theirs.status, Status::Complete);
     let both = merged(&rules, &base, &ours, &theirs);
     let expected = "done@3 ready; AOF-abc@0/security superseded by agent-5; AOF-abc@3 superseded by agent-5; 1 carried";
-    assert_eq!(told(&both), expected);
+    assert_eq!(described(&both), expected);
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn a_carried_step_that_the_rules_refuse_is_superseded() {
             .task;
     let theirs = say_as(&rules, &base, Some("style"), "agent-7", "style", 10);
     assert_eq!(
-        told(&merged(&rules, &base, &ours, &theirs)),
+        described(&merged(&rules, &base, &ours, &theirs)),
         "check@0 ready; AOF-abc@0/style superseded by agent-3"
     );
 }
@@ -262,7 +262,7 @@ fn a_rewritten_entry_never_wins_against_the_original() {
     let forged = completed(&rules, &forged, "agent-3", "complete");
     let both = merged(&rules, &base, &base, &forged);
     assert_eq!(both.task, base);
-    assert_eq!(both.superseded.len(), 1, "{}", told(&both));
+    assert_eq!(both.superseded.len(), 1, "{}", described(&both));
 }
 
 fn map(value: &Value) -> Map {

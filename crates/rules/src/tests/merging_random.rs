@@ -83,8 +83,8 @@ fn check(rules: &Rules, base: &Task, ours: &Task, theirs: &Task) -> Result<Merge
         let is_there = |other: &Visit| {
             other == entry || other.completion.is_some() && other.completion == entry.completion
         };
-        let is_told = both.superseded.iter().any(|other| other.visit == *entry);
-        prop_assert!(task.history.iter().any(is_there) != is_told, "{:#?}", entry);
+        let is_superseded = both.superseded.iter().any(|other| other.visit == *entry);
+        prop_assert!(task.history.iter().any(is_there) != is_superseded, "{:#?}", entry);
     }
     Ok(both)
 }

@@ -149,10 +149,10 @@ fn a_task_begins_with_its_written_assignee_if_the_rules_allow_it() {
         assert!(
             matches!(explain(&rules, before, &begun.task), StateChange::Act(found) if found.act == open_for("agent-8"))
         );
-        let told = events(&rules, before, &begun.task);
+        let found = events(&rules, before, &begun.task);
         assert!(
-            matches!(&told[..], [Event::Created { .. }, Event::Assigned { agent, .. }] if agent.as_str() == "agent-8"),
-            "{told:?}"
+            matches!(&found[..], [Event::Created { .. }, Event::Assigned { agent, .. }] if agent.as_str() == "agent-8"),
+            "{found:?}"
         );
     }
     assert_eq!(code(step(&rules, &new, &open_for("agent-3"), 3)), "wrong_role");

@@ -211,7 +211,7 @@ fn voice(rules: &Rules, task: &Task, pick: usize, stubborn: bool, number: usize)
             ));
         }
     }
-    // A stubborn agent keeps a task going for ever: it rejects if possible.
+    // A stubborn agent rejects whenever it can, which keeps a task open for ever.
     if stubborn && voices.iter().any(|(_, _, _, rejects)| *rejects) {
         voices.retain(|(_, _, _, rejects)| *rejects);
     }

@@ -35,7 +35,7 @@ fn made(text: &str) -> Result<Rules, Vec<String>> {
     let source = Source { name: "project.yaml".to_owned(), bytes: text.as_bytes().to_vec() };
     let loaded = load(&[source])
         .map_err(|faults| faults.iter().map(|fault| fault.message.clone()).collect::<Vec<_>>())?;
-    let told = |finding: &crate::Finding| {
+    let described = |finding: &crate::Finding| {
         format!(
             "{}: {} ({})",
             finding.code,
@@ -44,7 +44,7 @@ fn made(text: &str) -> Result<Rules, Vec<String>> {
         )
     };
     Rules::new(loaded.project, org()).map(|(rules, _)| rules).map_err(|findings| {
-        findings.iter().filter(|f| f.severity == Severity::Error).map(told).collect()
+        findings.iter().filter(|f| f.severity == Severity::Error).map(described).collect()
     })
 }
 
@@ -371,7 +371,7 @@ fn a_text_that_matches_no_exit_is_found_at_load() {
     let gates = |inside: &str| {
         format!("workflow: {{gates: [{{id: a, role: backend}}, {{id: b, role: qa, {inside}}}]}}")
     };
-    let told: Vec<String> = [
+    let results: Vec<String> = [
         "routes: {x: $next, y: a}, outputs: {oneOf: [{properties: {$status: {const: x}}}, {properties: {$status: {const: z}}}]}",
         "outputs: {oneOf: [{properties: {$status: {const: complete}}}]}",
         "outputs: {oneOf: [{properties: {$status: {const: blocked}}}]}",
@@ -387,10 +387,10 @@ fn a_text_that_matches_no_exit_is_found_at_load() {
     .iter()
     .map(|inside| match made(&gates(inside)) {
         Ok(_) => format!("{inside}\n  fine"),
-        Err(told) => format!("{inside}\n  {}", told.join("\n  ")),
+        Err(faults) => format!("{inside}\n  {}", faults.join("\n  ")),
     })
     .collect();
-    insta::assert_snapshot!(told.join("\n"), @r#"
+    insta::assert_snapshot!(results.join("\n"), @r#"
     routes: {x: $next, y: a}, outputs: {oneOf: [{properties: {$status: {const: x}}}, {properties: {$status: {const: z}}}]}
       unknown_variant: gate `b` has no outcome `z` that this variant could be for (did you mean `x`?)
       missing_variant: `outputs` does not say what comes with `y` (add a variant, as in `- {properties: {$status: {const: y}}}`)

@@ -1,4 +1,4 @@
-//! Checks a project's rules beyond their shape, and finds all faults in one go.
+//! Checks a project's rules beyond their shape, and finds all faults at once.
 
 use std::ops::Range;
 

@@ -60,7 +60,7 @@ pub(crate) fn staffing(workflow: &Workflow, org: &Org) -> Vec<Finding> {
             pairs.extend(others.map(|(other, _)| (index, other, post.duty.separate_by)));
         }
     }
-    let (mut findings, mut told) = (Vec::new(), BTreeSet::new());
+    let (mut findings, mut reported) = (Vec::new(), BTreeSet::new());
     for by in [Identity::Agent, Identity::Session] {
         if !pairs.iter().any(|(.., identity)| *identity == by) {
             continue;
@@ -79,21 +79,21 @@ pub(crate) fn staffing(workflow: &Workflow, org: &Org) -> Vec<Finding> {
             spread(&mut group, |index| &others[index]);
             if group.len() > 1 && seen.insert(group.first().copied()) {
                 let group: Vec<usize> = group.into_iter().collect();
-                findings.extend(check_group(workflow, &posts, &group, &others, by, &mut told));
+                findings.extend(check_group(workflow, &posts, &group, &others, by, &mut reported));
             }
         }
     }
     findings
 }
 
-/// Checks gates that are kept apart, directly or by others among them; `told` are those already reported.
+/// Checks gates that are kept apart, directly or by others among them; `reported` are those already reported.
 fn check_group(
     workflow: &Workflow,
     posts: &[Post<'_>],
     group: &[usize],
     others: &[BTreeSet<usize>],
     by: Identity,
-    told: &mut BTreeSet<usize>,
+    reported: &mut BTreeSet<usize>,
 ) -> Vec<Finding> {
     let members: Vec<&Post<'_>> = group.iter().map(|index| &posts[*index]).collect();
     let all = 0..group.len();
@@ -119,14 +119,14 @@ fn check_group(
     let (certain, others): (Vec<_>, Vec<_>) = all.clone().partition(|at| members[*at].is_certain);
     for at in certain.into_iter().chain(others) {
         let with = staffed | 1 << at;
-        if told.contains(&group[at]) {
+        if reported.contains(&group[at]) {
             continue;
         }
         if fits(with) {
             staffed = with;
             continue;
         }
-        told.insert(group[at]);
+        reported.insert(group[at]);
         let needed = |core: u32, other: usize| other == at || fits(core & !(1 << other));
         let core =
             all.clone().fold(

@@ -117,7 +117,7 @@ pub struct UnknownExit {
     pub cause: io::Error,
 }
 
-/// A running program. Dropping it kills it with its group.
+/// A running program. Dropping this kills the program and its process group.
 pub struct Running {
     program: String,
     child: Child,

@@ -116,7 +116,7 @@ fn a_program_gets_its_words_folder_environment_and_input() {
 }
 
 #[test]
-fn how_it_ended_is_told() {
+fn the_way_it_ended_is_reported() {
     assert_eq!(run("exit 0", LIMITS).ended.how, How::Exited(0));
     assert_eq!(run("exit 7", LIMITS).ended.how, How::Exited(7));
     assert_eq!(run("kill -9 $$", LIMITS).ended.how, How::Signalled(9));
@@ -225,7 +225,7 @@ fn one_that_is_to_stop_from_the_beginning_is_stopped() {
 }
 
 #[test]
-fn silence_is_told_from_a_long_run() {
+fn silence_differs_from_a_long_run() {
     at_some_pace(|idle| {
         let seen = run("echo begun; sleep 600", ProcessLimits { idle: Some(idle), ..LIMITS });
         assert_eq!(seen.ended.how, How::Idle);
@@ -478,7 +478,7 @@ impl io::Write for Disk {
 }
 
 #[test]
-fn a_full_disk_is_told_at_the_end() {
+fn a_full_disk_is_reported_at_the_end() {
     let mut transcript = Transcript::new(Disk(5), &Secrets::default(), Room::default());
     for _ in 0..3 {
         transcript.take(Stream::Stderr, b"four");

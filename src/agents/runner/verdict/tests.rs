@@ -77,8 +77,12 @@ impl Gate {
 /// Returns a verdict in short: `complete (OutputFile)`, or the beginning of the fault.
 fn short(verdict: &Result<RunAnswer, Trouble>) -> String {
     match verdict {
-        Ok(told) => {
-            format!("{} ({:?})", told.outcome.as_ref().map_or("-", Outcome::as_str), told.source)
+        Ok(verdict) => {
+            format!(
+                "{} ({:?})",
+                verdict.outcome.as_ref().map_or("-", Outcome::as_str),
+                verdict.source
+            )
         }
         Err(Trouble { kind: TroubleKind::BadAnswer, why, .. }) => format!("bad: {why}"),
         Err(trouble) => format!("crashed: {:?}: {}", trouble.kind, trouble.why),

@@ -244,7 +244,7 @@ fn a_gate_that_is_gone_keeps_its_numbers_behind_those_in_force() {
 }
 
 #[test]
-fn a_clock_that_ran_backwards_is_told_and_costs_no_time() {
+fn a_clock_that_ran_backwards_is_reported_and_costs_no_time() {
     let story =
         Story::new("b").then(EndedVisit { seconds: 0, skewed: true, ..passed("work", "$end") });
     let stats = stats_of(&[story, Story::new("a")], None, START - 5_000);

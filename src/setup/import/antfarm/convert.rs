@@ -53,7 +53,7 @@ pub(crate) fn read(top: &Record<'_>, stem: &str) -> Vec<ReadWorkflow> {
     vec![draft.finish()]
 }
 
-/// Reads the context of a run: each key with its default. A default that only names a key again does not count.
+/// Reads the context of a run: each key with its default. A default that only repeats a key does not count.
 fn read_context(top: &Record<'_>, draft: &mut WorkflowDraft) {
     for (name, place, node) in top.entries("context", "a mapping of keys and defaults") {
         let key = names::key(name);

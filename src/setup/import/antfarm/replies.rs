@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_a_reply_are_told_from_keys_of_the_question() {
+    fn keys_of_a_reply_are_distinguished_from_keys_of_the_question() {
         let input = "Look at it.\nREPO: {{repo}}\n\nReply with:\nSTATUS: done\nROOT_CAUSE: why\n\nOr:\nSTATUS: retry\nISSUES:\n- what";
         assert_eq!(sorted_keys(input), ["issues", "root_cause", "status"]);
         assert_eq!(

@@ -219,7 +219,7 @@ fn unknown(role: &str, place: &FieldPlace<'_>, roles: &HashMap<&str, usize>) {
 fn order(entry: usize, edges: &[Vec<GraphEdge<'_>>]) -> Vec<usize> {
     let mut seen = vec![false; edges.len()];
     let mut finished = Vec::new();
-    // Depth first, without recursion: a graph of ten thousand roles may be one chain.
+    // The search is depth-first without recursion, because a graph of ten thousand roles may be one chain.
     let mut open = vec![(entry, 0)];
     seen[entry] = true;
     while let Some((role, next)) = open.last_mut() {

@@ -206,7 +206,7 @@ fn the_side_that_changed_all_line_endings_has_them_changed_for_both() {
 }
 
 #[test]
-fn comments_at_lines_that_the_engine_wrote_anew_are_carried_or_told_of() {
+fn comments_at_lines_that_the_engine_wrote_again_are_kept_or_reported() {
     let ours = completed(OPEN, "agent-7", "one", 1, None);
     assert!(
         ours.contains("status: ready\n")
@@ -491,8 +491,8 @@ proptest! {
             prop_assert!(text.lines().any(|other| other == line), "every comment is there\n{}", text);
         }
         for note in ["# noted by ada", "# noted by bob"].into_iter().filter(|note| ours.contains(note) || theirs.contains(note)) {
-            let is_told = both.left_out.iter().any(|comment| comment == note);
-            prop_assert!(text.contains(note) != is_told, "{} {:?}\n{}", note, both.left_out, text);
+            let is_reported = both.left_out.iter().any(|comment| comment == note);
+            prop_assert!(text.contains(note) != is_reported, "{} {:?}\n{}", note, both.left_out, text);
         }
         // Merged again, nothing changes.
         for (before, side) in [(&base, &theirs), (&theirs, &theirs), (&ours, &ours)] {

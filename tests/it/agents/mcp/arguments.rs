@@ -58,13 +58,13 @@ fn arguments_that_do_not_fit_are_refused_with_those_that_do() {
         ("aof_workflow_start", json!({"workflow": "feature", "title": "Add X"})),
         ("aof_status", json!({"verbose": true})),
     ] {
-        let told = worker.refused(tool, arguments);
-        let message = told["message"].as_str().unwrap().split("\n\nExample").next().unwrap();
+        let output = worker.refused(tool, arguments);
+        let message = output["message"].as_str().unwrap().split("\n\nExample").next().unwrap();
         lines.push(format!(
             "{tool}: {}\n  {}\n  -> {}",
-            told["error"],
+            output["error"],
             message.replace("\n\n", "\n  "),
-            told["nextCall"]
+            output["nextCall"]
         ));
     }
     assert_snapshot!(env.plain(&lines.join("\n")), @r#"
@@ -165,8 +165,9 @@ fn an_overlong_argument_is_refused_and_the_server_goes_on() {
     let mut worker = McpClient::of(&env, "agent-7");
     worker.call("aof_task_next", json!({}));
     let long = "x".repeat(1 << 20);
-    let told = worker.refused("aof_task_complete", json!({"outcome": "complete", "summary": long}));
-    assert_snapshot!(shown(&env, &told), @r#"
+    let output =
+        worker.refused("aof_task_complete", json!({"outcome": "complete", "summary": long}));
+    assert_snapshot!(shown(&env, &output), @r#"
     {
       "error": "too_long",
       "message": "`summary` has 1048576 bytes, and the limit is 16384\n\nkeep it short, and hand the rest on as a file",
@@ -254,12 +255,12 @@ fn a_file_that_is_not_for_the_record_is_not_read() {
         "vast.md",
     ] {
         let head = env.head();
-        let told = worker.refused("aof_task_complete", with(file));
+        let output = worker.refused("aof_task_complete", with(file));
         assert_eq!(env.head(), head, "{file}");
-        let message = told["message"].as_str().unwrap().replace("\n\n", "\n  ");
+        let message = output["message"].as_str().unwrap().replace("\n\n", "\n  ");
         lines.push(format!(
             "{file}: {}\n  {message}\n  -> {}",
-            told["error"], told["nextCall"]["arguments"]
+            output["error"], output["nextCall"]["arguments"]
         ));
     }
     assert_snapshot!(env.plain(&lines.join("\n")), @r#"

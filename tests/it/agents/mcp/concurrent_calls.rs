@@ -38,11 +38,11 @@ fn two_calls_at_once_with_one_id_are_not_confused() {
     let mut client = McpClient::start(&env, Era::Old, &["--agent", "agent-7", "--wait", "60s"]);
     let (call, lock) = in_the_middle(&env, &mut client);
     client.send(&json!({"jsonrpc": "2.0", "id": call, "method": "ping"}).to_string());
-    let told = client.line();
-    assert_eq!((&told["id"], &told["error"]["code"]), (&Value::Null, &json!(-32600)));
-    let said =
+    let output = client.line();
+    assert_eq!((&output["id"], &output["error"]["code"]), (&Value::Null, &json!(-32600)));
+    let text =
         format!("a request with the id {call} has no answer yet: give each an id of its own");
-    assert_eq!(told["error"]["message"], said);
+    assert_eq!(output["error"]["message"], text);
     client.leave();
     fs::remove_file(&lock).unwrap();
     let answer = client.line();
@@ -97,11 +97,11 @@ fn calls_under_way_finish_without_their_client() {
                 assert_eq!(client.ended().code, Some(0));
             }
             "signalled" => {
-                let told = Command::new("kill")
+                let output = Command::new("kill")
                     .args(["-TERM", &client.id().to_string()])
                     .status()
                     .unwrap();
-                assert!(told.success());
+                assert!(output.success());
                 free();
                 let answer = client.line();
                 assert_eq!(
@@ -140,9 +140,9 @@ fn a_server_killed_in_the_middle_of_a_call_leaves_all_of_it_or_nothing() {
         assert_eq!(client.ended().code, None, "{point}");
         // The same completion, sent again, counts once.
         let mut again = McpClient::of(&env, "agent-7");
-        let told = again.call("aof_task_complete", arguments);
+        let output = again.call("aof_task_complete", arguments);
         assert_eq!(
-            (&told["gate"], &told["settled"]),
+            (&output["gate"], &output["settled"]),
             (&json!("implement"), &json!(point != "ops.prepared")),
             "{point}"
         );
@@ -169,12 +169,12 @@ fn of_two_servers_that_complete_one_visit_one_wins() {
             );
         }
         let answers: Vec<Value> = clients.iter_mut().map(McpClient::line).collect();
-        let told: Vec<(bool, Value)> = clients
+        let output: Vec<(bool, Value)> = clients
             .iter()
             .zip(&answers)
             .map(|(client, answer)| client.checked("aof_task_complete", &answer["result"]))
             .collect();
-        let (lost, won): (Vec<_>, Vec<_>) = told.into_iter().partition(|(refused, _)| *refused);
+        let (lost, won): (Vec<_>, Vec<_>) = output.into_iter().partition(|(refused, _)| *refused);
         assert_eq!((won.len(), lost.len()), (1, 1));
         let (_, lost) = &lost[0];
         assert_eq!(

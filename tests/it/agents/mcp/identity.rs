@@ -63,12 +63,12 @@ fn a_server_that_does_not_know_its_agent_starts_and_says_how_to_name_one() {
             ("aof_task_comment", json!({"text": "Mischief", "task": id})),
             ("aof_workflow_start", json!({"workflow": "default", "title": "Mischief"})),
         ] {
-            let told = client.refused(tool, arguments);
-            assert_eq!(told["error"], error, "{tool}: {told}");
+            let output = client.refused(tool, arguments);
+            assert_eq!(output["error"], error, "{tool}: {output}");
         }
-        let told = client.refused("aof_task_next", json!({}));
+        let output = client.refused("aof_task_next", json!({}));
         let _ = client.end().success();
-        env.plain(told["message"].as_str().unwrap())
+        env.plain(output["message"].as_str().unwrap())
     };
     assert_snapshot!(of("human-ada", "human_identity"), @"
     `human-ada` is a person, and a server acts for an agent
@@ -97,9 +97,9 @@ fn an_agent_that_has_left_may_still_end_its_tasks() {
     env.write("org.yaml", WITH_BOSS.replace(", agent-8", "").replace("  agent-8: {}\n", ""));
     env.commit_all("agent-8 leaves");
     client.call("aof_task_complete", json!({"outcome": "complete", "summary": "Done"}));
-    let told =
+    let output =
         client.refused("aof_task_comment", json!({"text": "One more thing", "task": "AOF-abc"}));
-    assert_eq!(told["error"], "unknown_agent", "{told}");
+    assert_eq!(output["error"], "unknown_agent", "{output}");
 }
 
 #[test]

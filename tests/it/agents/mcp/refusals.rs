@@ -15,9 +15,9 @@ fn refusal(
     arguments: Value,
 ) -> String {
     let head = env.head();
-    let told = client.refused(tool, arguments);
+    let output = client.refused(tool, arguments);
     assert_eq!(env.head(), head, "a refusal changes nothing");
-    shown(env, &without_words(&told))
+    shown(env, &without_words(&output))
 }
 
 #[test]
@@ -27,8 +27,8 @@ fn refusals_show_the_state_of_the_task_and_a_call_that_works() {
     let mut worker = McpClient::of(&env, "agent-7");
     let complete = "aof_task_complete";
 
-    let told = worker.refused(complete, json!({"outcome": "complete", "summary": "Done"}));
-    assert_snapshot!(shown(&env, &told), @r#"
+    let output = worker.refused(complete, json!({"outcome": "complete", "summary": "Done"}));
+    assert_snapshot!(shown(&env, &output), @r#"
     {
       "error": "no_current_task",
       "message": "`agent-7` has no task now, and the call names none\n\ntake one with aof_task_next, or name one in `task`",
@@ -39,10 +39,11 @@ fn refusals_show_the_state_of_the_task_and_a_call_that_works() {
       }
     }
     "#);
-    worker.follow(&told);
+    worker.follow(&output);
 
-    let told = worker.refused(complete, json!({"outcome": "done", "summary": "Finished the work"}));
-    assert_snapshot!(shown(&env, &told), @r#"
+    let output =
+        worker.refused(complete, json!({"outcome": "done", "summary": "Finished the work"}));
+    assert_snapshot!(shown(&env, &output), @r#"
     {
       "error": "invalid_outcome",
       "message": "`done` is not an outcome of gate `implement`\n\ndid you mean `complete`? valid here: `complete`, `blocked`, `skip`\n  `complete`  your work here is finished\n  `blocked`  something outside stops you (name it in `blockers`)\n  `skip`  this gate does not apply to the task\n\nExample:\n{\n  \"outcome\": \"complete\",\n  \"summary\": \"Added login with tokens; 14 tests, coverage 85%\"\n}",
@@ -273,8 +274,8 @@ fn refusals_show_the_state_of_the_task_and_a_call_that_works() {
     "#);
 
     // What is advised in place of a wrong outcome works as it stands.
-    let told = worker.follow(&told);
-    assert_eq!(told["gate"], "implement");
+    let output = worker.follow(&output);
+    assert_eq!(output["gate"], "implement");
     let old = json!({"outcome": "complete", "summary": "Done", "task": format!("{id}@0")});
     assert_snapshot!(refusal(&env, &mut worker, complete, old), @r#"
     {
@@ -427,12 +428,12 @@ fn refusals_show_the_state_of_the_task_and_a_call_that_works() {
       }
     }
     "#);
-    let told = reviewer.refused(complete, json!({"outcome": "rejected", "summary": "Not yet"}));
-    assert_eq!(told["nextCall"]["arguments"]["outcome"], "needs_review");
+    let output = reviewer.refused(complete, json!({"outcome": "rejected", "summary": "Not yet"}));
+    assert_eq!(output["nextCall"]["arguments"]["outcome"], "needs_review");
     // Nobody is led to pass a gate by a word that means nothing.
-    let told = reviewer.refused(complete, json!({"outcome": "hmm", "summary": "Not yet"}));
+    let output = reviewer.refused(complete, json!({"outcome": "hmm", "summary": "Not yet"}));
     assert_eq!(
-        told["nextCall"]["arguments"]["outcome"],
+        output["nextCall"]["arguments"]["outcome"],
         "<one of complete, needs_review, blocked>"
     );
     reviewer.call(complete, json!({"outcome": "complete", "summary": "Good"}));
@@ -482,10 +483,10 @@ fn refusals_show_the_state_of_the_task_and_a_call_that_works() {
     } else {
         (third, other)
     };
-    let told =
+    let output =
         worker.refused(complete, json!({"outcome": "complete", "summary": "Done", "task": theirs}));
-    assert_eq!((&told["error"], &told["assignedTask"]), (&json!("wrong_task"), &json!(mine)));
-    assert_eq!(worker.follow(&told)["task"], json!(mine));
+    assert_eq!((&output["error"], &output["assignedTask"]), (&json!("wrong_task"), &json!(mine)));
+    assert_eq!(worker.follow(&output)["task"], json!(mine));
     check(&env);
 }
 
@@ -496,13 +497,13 @@ fn after_frontmatter_that_cannot_be_read_the_next_call_works() {
     let id = env.new_task(&["Add login"]);
     let mut worker = McpClient::of(&env, "agent-7");
     let text = "---\nn: a: b\n---\nDone.\n";
-    let mut told = worker.refused("aof_task_complete", json!({"task": id, "text": text}));
-    let arguments = &mut told["nextCall"]["arguments"];
+    let mut output = worker.refused("aof_task_complete", json!({"task": id, "text": text}));
+    let arguments = &mut output["nextCall"]["arguments"];
     assert_eq!(arguments["outputs"]["n"], "<n>", "only the agent knows the number");
     arguments["outputs"]["n"] = json!(3);
-    let arguments = &told["nextCall"]["arguments"];
-    assert!(!arguments["text"].as_str().unwrap().contains("---"), "{told}");
-    assert_eq!(worker.follow(&told)["outcome"], "complete");
+    let arguments = &output["nextCall"]["arguments"];
+    assert!(!arguments["text"].as_str().unwrap().contains("---"), "{output}");
+    assert_eq!(worker.follow(&output)["outcome"], "complete");
     check(&env);
 }
 
@@ -513,11 +514,11 @@ fn a_task_that_was_changed_by_hand_waits_for_a_person() {
     let mut worker = McpClient::of(&env, "agent-7");
     worker.call("aof_task_next", json!({}));
     env.edit(&env.task_path(&id), "current: implement", "current: review");
-    let told = worker.refused(
+    let output = worker.refused(
         "aof_task_complete",
         json!({"outcome": "complete", "summary": "Done", "task": id}),
     );
-    assert_snapshot!(shown(&env, &told), @r#"
+    assert_snapshot!(shown(&env, &output), @r#"
     {
       "error": "task_frozen",
       "message": "`tasks/AOF-xxxxx.md` was changed by hand in what the engine keeps: gate\n\nsee the change with `git diff HEAD -- tasks/AOF-xxxxx.md` and take it back with `git restore --source=HEAD --staged --worktree tasks/AOF-xxxxx.md`; if you meant to move the task, do that first, then `aof override AOF-xxxxx --to GATE --reason \"...\"`\n\nNo call fixes this: tell the person you work for.",
@@ -547,8 +548,8 @@ fn a_task_that_was_changed_by_hand_waits_for_a_person() {
       "nextCall": null
     }
     "#);
-    let told = worker.call("aof_task_get", json!({"task": id}));
-    assert_eq!(told["frozen"], json!(["gate"]));
+    let output = worker.call("aof_task_get", json!({"task": id}));
+    assert_eq!(output["frozen"], json!(["gate"]));
 }
 
 #[test]
@@ -584,8 +585,8 @@ fn without_a_project_every_tool_names_the_fix() {
             "aof_task_comment" => json!({"text": "x"}),
             _ => json!({}),
         };
-        let told = client.refused(tool["name"].as_str().unwrap(), arguments);
-        assert_eq!(told["error"], "no_project", "{told}");
+        let output = client.refused(tool["name"].as_str().unwrap(), arguments);
+        assert_eq!(output["error"], "no_project", "{output}");
     }
     assert_snapshot!(shown(&env, &client.refused("aof_status", json!({}))), @r#"
     {
@@ -607,10 +608,10 @@ fn without_a_project_every_tool_names_the_fix() {
     env.new_task(&["Add login"]);
     assert_eq!(client.call("aof_task_next", json!({}))["task"]["title"], "Add login");
     let mut nowhere = McpClient::start(&env, Era::Old, &["-C", "nowhere"]);
-    let told = nowhere.refused("aof_status", json!({}));
+    let output = nowhere.refused("aof_status", json!({}));
     assert!(
-        told["message"].as_str().unwrap().starts_with("cannot find the folder `nowhere`"),
-        "{told}"
+        output["message"].as_str().unwrap().starts_with("cannot find the folder `nowhere`"),
+        "{output}"
     );
     assert_snapshot!(env.aof(&["mcp", "--check", "-C", "nowhere"]), @"
     exit 3
@@ -627,15 +628,15 @@ fn the_next_call_after_a_repeated_completion_says_it_on_purpose() {
     let mut worker = McpClient::of(&env, "agent-7");
     let given = json!({"task": id, "outcome": "complete", "summary": "Did it"});
     worker.call("aof_task_complete", given.clone());
-    let told = worker.refused("aof_task_complete", given);
-    assert_eq!(told["error"], "repeated_completion");
-    let mut next = told["nextCall"]["arguments"].clone();
+    let output = worker.refused("aof_task_complete", given);
+    assert_eq!(output["error"], "repeated_completion");
+    let mut next = output["nextCall"]["arguments"].clone();
     // What it did at the other gate only the agent can say.
     let summary = "<what you did at gate `qa`, if you mean that one as well>";
     let expected = json!({"task": format!("{id}@1"), "outcome": "complete", "summary": summary});
     assert_eq!(next, expected);
     next["summary"] = json!("Tried it with three accounts");
-    worker.call(told["nextCall"]["tool"].as_str().unwrap(), next);
+    worker.call(output["nextCall"]["tool"].as_str().unwrap(), next);
     assert!(env.task_path(&id).starts_with("tasks/archive/"), "{}", env.task_text(&id));
     check(&env);
 }
@@ -669,8 +670,8 @@ workflow:
         (json!({}), json!({"ok": "<ok>", "n": "<n>", "notes": "<notes>", "note": "<note>"})),
     ] {
         let arguments = json!({"outcome": "complete", "summary": "s", "outputs": given});
-        let told = worker.refused("aof_task_complete", arguments);
-        assert_eq!(told["nextCall"]["arguments"]["outputs"], wanted, "{given}: {told}");
+        let output = worker.refused("aof_task_complete", arguments);
+        assert_eq!(output["nextCall"]["arguments"]["outputs"], wanted, "{given}: {output}");
     }
 }
 
@@ -696,9 +697,9 @@ workflow:
         ("needs_fix", Some("needs_fixes")),
     ] {
         let arguments = json!({"task": id, "outcome": given, "summary": "it leaks"});
-        let told = worker.refused("aof_task_complete", arguments);
-        let next = told["nextCall"]["arguments"]["outcome"].as_str().unwrap();
-        assert_eq!(Some(next).filter(|next| !next.starts_with('<')), meant, "{told}");
+        let output = worker.refused("aof_task_complete", arguments);
+        let next = output["nextCall"]["arguments"]["outcome"].as_str().unwrap();
+        assert_eq!(Some(next).filter(|next| !next.starts_with('<')), meant, "{output}");
         let refused = env.aof(&["complete", &id, "--agent", "agent-7", "--outcome", given]).code(4);
         let asks = refused.stderr.contains("did you mean");
         assert_eq!(asks, meant.is_some(), "{refused}");

@@ -42,14 +42,14 @@ fn an_unambiguous_form_is_accepted() {
         (json!({"tag": null, "limit": null}), 4),
         (json!({"search": 404}), 0),
     ] {
-        let (is_refused, told) = worker.called("aof_task_list", &arguments);
-        assert!(!is_refused, "{arguments}: {told}");
-        assert_eq!(titles(&told).len(), count, "{arguments}: {told}");
+        let (is_refused, output) = worker.called("aof_task_list", &arguments);
+        assert!(!is_refused, "{arguments}: {output}");
+        assert_eq!(titles(&output).len(), count, "{arguments}: {output}");
     }
     // The whole of the arguments as a text.
     let whole = json!({"name": "aof_task_list", "arguments": "{\"limit\": \"1\"}"});
-    let told = worker.ask("tools/call", whole);
-    assert_eq!(titles(&told["structuredContent"]), ["Beans"]);
+    let output = worker.ask("tools/call", whole);
+    assert_eq!(titles(&output["structuredContent"]), ["Beans"]);
 
     assert!(!worker.called("aof_task_next", &json!({"role": "", "another": ""})).0);
     let words = json!({
@@ -67,9 +67,9 @@ fn an_unambiguous_form_is_accepted() {
         "outcome": "blocked", "summary": "Stuck", "blockers": "[\"No water\"]", "outputs": "{}", "metadata": "", "id": "", "task": "",
         "gate": "", "file": "", "text": "", "signature": "", "rejectionNotes": "",
     });
-    let (is_refused, told) = worker.called("aof_task_complete", &stuck);
-    assert!(!is_refused, "{told}");
-    assert_eq!(shown(&env, told["task"].as_str().unwrap())["blockers"], json!(["No water"]));
+    let (is_refused, output) = worker.called("aof_task_complete", &stuck);
+    assert!(!is_refused, "{output}");
+    assert_eq!(shown(&env, output["task"].as_str().unwrap())["blockers"], json!(["No water"]));
     check(&env);
 }
 
@@ -101,9 +101,9 @@ fn an_ambiguous_form_is_refused_with_a_correct_next_call() {
         ),
         (json!({"status": ["blocked"]}), json!({"status": "blocked"}), 0),
     ] {
-        let told = worker.refused("aof_task_list", arguments.clone());
-        assert_eq!(told["nextCall"]["arguments"], expected, "{arguments}: {told}");
-        assert_eq!(titles(&worker.follow(&told)).len(), count, "{arguments}");
+        let output = worker.refused("aof_task_list", arguments.clone());
+        assert_eq!(output["nextCall"]["arguments"], expected, "{arguments}: {output}");
+        assert_eq!(titles(&worker.follow(&output)).len(), count, "{arguments}");
     }
     // A task that is not there, in a list of ids.
     let held = worker.call("aof_task_next", json!({}))["task"]["id"].as_str().unwrap().to_owned();
@@ -112,24 +112,24 @@ fn an_ambiguous_form_is_refused_with_a_correct_next_call() {
     let other = other["id"].as_str().unwrap();
     let near =
         format!("{}{}", &other[..other.len() - 1], if other.ends_with('a') { 'b' } else { 'a' });
-    let told = worker.refused(
+    let output = worker.refused(
         "aof_task_create",
         json!({"title": "Leeks", "tags": "a, b", "dependsOn": near, "priority": "lwo", "due": "2026-12-01"}),
     );
     assert_eq!(
-        told["nextCall"]["arguments"],
+        output["nextCall"]["arguments"],
         json!({"title": "Leeks", "tags": ["a", "b"], "dependsOn": [other], "priority": "low", "due": "2026-12-01"}),
-        "{told}"
+        "{output}"
     );
-    worker.follow(&told);
+    worker.follow(&output);
     // A word that could be any of them: the agent chooses, and the others are right all the same.
     for word in [json!("P0"), json!(1), json!(["P0", "P1"])] {
         let arguments = json!({"title": "Kale", "priority": word, "dependsOn": [near], "due": "soon", "tags": "a"});
-        let told = worker.refused("aof_task_create", arguments);
+        let output = worker.refused("aof_task_create", arguments);
         assert_eq!(
-            told["nextCall"]["arguments"],
+            output["nextCall"]["arguments"],
             json!({"title": "Kale", "priority": "<one of critical, high, medium, low>", "dependsOn": [other], "due": "<due>", "tags": ["a"]}),
-            "{told}"
+            "{output}"
         );
     }
     // A refusal of the rules is foreseen as well.
@@ -140,40 +140,41 @@ fn an_ambiguous_form_is_refused_with_a_correct_next_call() {
         ),
         (json!({"title": "Kale", "priority": "critical"}), json!({"title": "Kale"})),
     ] {
-        let told = worker.refused("aof_task_create", arguments);
-        assert_eq!(told["nextCall"]["arguments"], expected, "{told}");
+        let output = worker.refused("aof_task_create", arguments);
+        assert_eq!(output["nextCall"]["arguments"], expected, "{output}");
     }
     let arguments = json!({"outcome": true, "summary": "x", "blockers": "a"});
-    let told = worker.refused("aof_task_complete", arguments);
+    let output = worker.refused("aof_task_complete", arguments);
     assert_eq!(
-        told["nextCall"]["arguments"],
+        output["nextCall"]["arguments"],
         json!({"outcome": "<one of complete, blocked, skip>", "summary": "x", "blockers": ["a"], "task": format!("{held}@0")}),
-        "{told}"
+        "{output}"
     );
-    let told = worker.refused("aof_task_list", json!({"status": "done", "gate": "implemnt"}));
+    let output = worker.refused("aof_task_list", json!({"status": "done", "gate": "implemnt"}));
     let words = "<one of ready, in_progress, blocked, waiting, complete, failed, cancelled, new>";
     assert_eq!(
-        told["nextCall"]["arguments"],
+        output["nextCall"]["arguments"],
         json!({"status": words, "gate": "implement"}),
-        "{told}"
+        "{output}"
     );
-    let told = worker.refused("aof_task_get", json!({"id": other}));
-    assert!(worker.follow(&told).to_string().contains(other), "{told}");
-    let told = worker.refused("aof_task_create", json!({"title": "x\0y", "metadata": "a=1, b=c"}));
-    assert_eq!(told["nextCall"]["arguments"]["metadata"], json!({"a": 1, "b": "c"}), "{told}");
-    let told = worker.refused("aof_task_create", json!({"title": "x\0y"}));
-    assert_eq!(told["nextCall"]["arguments"], json!({"title": "xy"}), "{told}");
-    let told = worker.refused(
+    let output = worker.refused("aof_task_get", json!({"id": other}));
+    assert!(worker.follow(&output).to_string().contains(other), "{output}");
+    let output =
+        worker.refused("aof_task_create", json!({"title": "x\0y", "metadata": "a=1, b=c"}));
+    assert_eq!(output["nextCall"]["arguments"]["metadata"], json!({"a": 1, "b": "c"}), "{output}");
+    let output = worker.refused("aof_task_create", json!({"title": "x\0y"}));
+    assert_eq!(output["nextCall"]["arguments"], json!({"title": "xy"}), "{output}");
+    let output = worker.refused(
         "aof_task_complete",
         json!({"outcome": "blocked", "summry": "Stuck", "blockers": "No water, no rain", "metadata": "{'a': 1}", "outputs": 5}),
     );
     assert_eq!(
-        told["nextCall"]["arguments"],
+        output["nextCall"]["arguments"],
         json!({"outcome": "blocked", "summary": "Stuck", "blockers": ["No water, no rain"], "metadata": {"a": 1}, "task": format!("{held}@0")}),
-        "{told}"
+        "{output}"
     );
     let before = env.head();
-    assert_eq!(worker.follow(&told)["outcome"], "blocked");
+    assert_eq!(worker.follow(&output)["outcome"], "blocked");
     assert_ne!(env.head(), before, "only the call itself changes something");
     check(&env);
 }
@@ -189,25 +190,40 @@ fn half_a_character_does_not_leave_a_call_without_an_answer() {
         )
     };
     worker.send(&call("77", r#"{"text":"cut \ud83d here \ud83d\ude00"}"#));
-    let told = worker.line();
-    assert_eq!((&told["id"], &told["result"]["isError"]), (&json!(77), &json!(false)), "{told}");
+    let output = worker.line();
+    assert_eq!(
+        (&output["id"], &output["result"]["isError"]),
+        (&json!(77), &json!(false)),
+        "{output}"
+    );
     assert!(shown(&env, &id)["body"].as_str().unwrap().contains("cut \u{fffd} here 😀"));
     // What is not JSON within a text is said with its place there.
     let broken = r#"{"jsonrpc":"2.0","id":79,"method":"tools/call","params":{"name":"aof_status","arguments":"{\"a\": }"}}"#;
     worker.send(broken);
-    let told = worker.line();
-    assert_eq!((&told["id"], &told["error"]["code"]), (&json!(79), &json!(-32602)), "{told}");
-    assert!(told["error"]["message"].as_str().unwrap().contains("(line 1, column 7)"), "{told}");
+    let output = worker.line();
+    assert_eq!((&output["id"], &output["error"]["code"]), (&json!(79), &json!(-32602)), "{output}");
+    assert!(
+        output["error"]["message"].as_str().unwrap().contains("(line 1, column 7)"),
+        "{output}"
+    );
     // In other members, and in an id that nothing names.
     worker.send(&call("\"a\"", r#"{"text":"x","task":"AOF-\udfff"}"#));
-    let told = worker.line();
-    assert_eq!((&told["id"], &told["result"]["isError"]), (&json!("a"), &json!(true)), "{told}");
+    let output = worker.line();
+    assert_eq!(
+        (&output["id"], &output["result"]["isError"]),
+        (&json!("a"), &json!(true)),
+        "{output}"
+    );
     // What is not JSON, or not UTF-8, is refused under the id that can be read, at its place.
     let deep = format!("{}1{}", "[".repeat(200), "]".repeat(200));
     for value in [&deep, "NaN", "\"a\tb\"", r#""C:\docs\q""#, "\"x\",", r#""cut \u12""#] {
         worker.send(&call("78", &format!("{{\"text\": {value}}}")));
-        let told = worker.line();
-        assert_eq!((&told["id"], &told["error"]["code"]), (&json!(78), &json!(-32700)), "{told}");
+        let output = worker.line();
+        assert_eq!(
+            (&output["id"], &output["error"]["code"]),
+            (&json!(78), &json!(-32700)),
+            "{output}"
+        );
     }
     check(&env);
 }
@@ -227,13 +243,13 @@ fn a_long_list_comes_in_parts_of_64_kib() {
         let answer =
             worker.ask("tools/call", json!({"name": "aof_task_list", "arguments": arguments}));
         assert!(answer.to_string().len() <= 64 * 1024, "{}", answer.to_string().len());
-        let (_, told) = worker.checked("aof_task_list", &answer);
-        seen.extend(titles(&told).iter().map(ToString::to_string));
-        assert_eq!(told["total"], 200);
-        if told["truncated"] == false {
+        let (_, output) = worker.checked("aof_task_list", &answer);
+        seen.extend(titles(&output).iter().map(ToString::to_string));
+        assert_eq!(output["total"], 200);
+        if output["truncated"] == false {
             break;
         }
-        arguments = told["nextCall"]["arguments"].clone();
+        arguments = output["nextCall"]["arguments"].clone();
     }
     seen.sort_unstable();
     seen.dedup();
@@ -245,9 +261,9 @@ fn called_within(worker: &mut McpClient<'_>, tool: &str, arguments: &Value) -> V
     let answer = worker.ask("tools/call", json!({"name": tool, "arguments": arguments}));
     let bytes = answer.to_string().len();
     assert!(bytes <= 64 * 1024, "{bytes} bytes of {tool} {arguments}");
-    let (is_refused, told) = worker.checked(tool, &answer);
-    assert!(!is_refused, "{told}");
-    told
+    let (is_refused, output) = worker.checked(tool, &answer);
+    assert!(!is_refused, "{output}");
+    output
 }
 
 #[test]
@@ -272,25 +288,25 @@ fn a_long_history_comes_in_parts_the_latest_first() {
     }
     let plain = called_within(&mut worker, "aof_task_get", &json!({"task": id}));
     assert_eq!(plain["gateHistory"], Value::Null);
-    let mut told =
+    let mut output =
         called_within(&mut worker, "aof_task_get", &json!({"task": id, "history": true}));
     // The history comes before a long body.
-    assert!(!told["gateHistory"].as_array().unwrap().is_empty(), "{told}");
-    assert!(plain["body"].as_str().unwrap().starts_with(told["body"].as_str().unwrap()));
-    assert_eq!(told["rest"]["arguments"]["offset"], 5 * 1024);
+    assert!(!output["gateHistory"].as_array().unwrap().is_empty(), "{output}");
+    assert!(plain["body"].as_str().unwrap().starts_with(output["body"].as_str().unwrap()));
+    assert_eq!(output["rest"]["arguments"]["offset"], 5 * 1024);
     let mut seen: Vec<Value> = Vec::new();
     loop {
-        let part = told["gateHistory"].as_array().unwrap().clone();
+        let part = output["gateHistory"].as_array().unwrap().clone();
         seen.splice(0..0, part);
-        if told["truncated"] != true {
+        if output["truncated"] != true {
             break;
         }
-        assert_eq!(told["gateHistoryTotal"], visits);
-        assert_eq!(told["nextCall"]["tool"], "aof_task_get");
-        let arguments = told["nextCall"]["arguments"].clone();
+        assert_eq!(output["gateHistoryTotal"], visits);
+        assert_eq!(output["nextCall"]["tool"], "aof_task_get");
+        let arguments = output["nextCall"]["arguments"].clone();
         assert_eq!(arguments["historyOffset"], seen.len(), "each part is followed by the next");
-        told = called_within(&mut worker, "aof_task_get", &arguments);
-        assert_eq!((&told["body"], &told["gate_context"]), (&json!(""), &Value::Null));
+        output = called_within(&mut worker, "aof_task_get", &arguments);
+        assert_eq!((&output["body"], &output["gate_context"]), (&json!(""), &Value::Null));
     }
     let mut whole = shown(&env, &id)["gateHistory"].as_array().unwrap().clone();
     assert_eq!((seen.len(), whole.len()), (visits, visits));
@@ -323,14 +339,14 @@ fn many_workflows_come_in_parts() {
     let mut worker = McpClient::of(&env, "agent-7");
     let (mut seen, mut arguments) = (Vec::new(), json!({}));
     let last = loop {
-        let told = called_within(&mut worker, "aof_workflow_list", &arguments);
-        assert_eq!(told["total"], 80);
-        seen.extend(told["workflows"].as_array().unwrap().iter().map(|own| own["name"].clone()));
-        if told["truncated"] == false {
-            break told;
+        let output = called_within(&mut worker, "aof_workflow_list", &arguments);
+        assert_eq!(output["total"], 80);
+        seen.extend(output["workflows"].as_array().unwrap().iter().map(|own| own["name"].clone()));
+        if output["truncated"] == false {
+            break output;
         }
-        assert_eq!(told["nextCall"]["tool"], "aof_workflow_list");
-        arguments = told["nextCall"]["arguments"].clone();
+        assert_eq!(output["nextCall"]["tool"], "aof_workflow_list");
+        arguments = output["nextCall"]["arguments"].clone();
     };
     seen.dedup();
     assert_eq!(seen.len(), 80);
@@ -344,12 +360,12 @@ fn files_that_cannot_be_read_leave_the_tasks_their_place() {
         env.write(&format!("tasks/AOF-bad{at:03}.md"), "---\ntitle: [x\nfoo: {\n---\n");
     }
     let mut worker = McpClient::of(&env, "agent-7");
-    let told = called_within(&mut worker, "aof_task_list", &json!({}));
-    assert_eq!((titles(&told).len(), &told["truncated"]), (4, &json!(false)));
-    assert_eq!(told["unreadableTotal"], 300);
-    let named = told["unreadable"].as_array().unwrap();
+    let output = called_within(&mut worker, "aof_task_list", &json!({}));
+    assert_eq!((titles(&output).len(), &output["truncated"]), (4, &json!(false)));
+    assert_eq!(output["unreadableTotal"], 300);
+    let named = output["unreadable"].as_array().unwrap();
     assert!((1..30).contains(&named.len()), "{}", named.len());
-    assert!(told["unreadableRest"].as_str().unwrap().contains("aof_status"), "{told}");
+    assert!(output["unreadableRest"].as_str().unwrap().contains("aof_status"), "{output}");
     let issues = &worker.call("aof_status", json!({}))["attentionTotal"];
     assert!(issues.as_u64() >= Some(300), "{issues}");
 }

@@ -14,8 +14,8 @@ fn a_task_goes_through_by_calls_alone() {
     let mut worker = McpClient::of(&env, "agent-7");
     let mut reviewer = McpClient::start(&env, Era::New, &["--agent", "agent-3"]);
 
-    let told = reviewer.call("aof_task_next", json!({}));
-    assert_snapshot!(shown(&env, &told), @r#"
+    let output = reviewer.call("aof_task_next", json!({}));
+    assert_snapshot!(shown(&env, &output), @r#"
     {
       "task": null,
       "message": "nothing to do for `agent-3` in `architect`",
@@ -23,8 +23,8 @@ fn a_task_goes_through_by_calls_alone() {
       "nextCall": null
     }
     "#);
-    let told = worker.call("aof_task_next", json!({}));
-    assert_snapshot!(shown(&env, &told), @r#"
+    let output = worker.call("aof_task_next", json!({}));
+    assert_snapshot!(shown(&env, &output), @r#"
     {
       "task": {
         "id": "AOF-xxxxx",
@@ -65,11 +65,11 @@ fn a_task_goes_through_by_calls_alone() {
       }
     }
     "#);
-    let told = worker.call(
+    let output = worker.call(
         "aof_task_complete",
         json!({"outcome": "complete", "summary": "Login works, with tests"}),
     );
-    assert_snapshot!(shown(&env, &told), @r#"
+    assert_snapshot!(shown(&env, &output), @r#"
     {
       "task": "AOF-xxxxx",
       "ticket": "AOF-xxxxx@0",
@@ -86,14 +86,14 @@ fn a_task_goes_through_by_calls_alone() {
       }
     }
     "#);
-    assert_eq!(worker.follow(&told)["task"], Value::Null);
+    assert_eq!(worker.follow(&output)["task"], Value::Null);
 
     reviewer.call("aof_task_next", json!({}));
     let back = json!({
         "outcome": "needs_review", "summary": "One thing to fix", "blockers": ["Tokens never expire"], "rejectionNotes": "Else fine",
     });
-    let told = reviewer.call("aof_task_complete", back);
-    assert_snapshot!(shown(&env, &told), @r#"
+    let output = reviewer.call("aof_task_complete", back);
+    assert_snapshot!(shown(&env, &output), @r#"
     {
       "task": "AOF-xxxxx",
       "ticket": "AOF-xxxxx@1",
@@ -111,8 +111,8 @@ fn a_task_goes_through_by_calls_alone() {
     }
     "#);
 
-    let told = worker.call("aof_task_next", json!({}));
-    assert_snapshot!(shown(&env, &told["task"]["reviewContext"]), @r#"
+    let output = worker.call("aof_task_next", json!({}));
+    assert_snapshot!(shown(&env, &output["task"]["reviewContext"]), @r#"
     {
       "fromGate": "review",
       "fromAgent": "agent-3",
@@ -124,16 +124,16 @@ fn a_task_goes_through_by_calls_alone() {
       "notes": "Else fine"
     }
     "#);
-    let told = worker.call(
+    let output = worker.call(
         "aof_task_complete",
         json!({"outcome": "complete", "summary": "Tokens expire", "text": "After an hour."}),
     );
-    assert_eq!(told["gate"], "implement");
+    assert_eq!(output["gate"], "implement");
     assert!(env.task_text(&id).contains("After an hour."));
     reviewer.call("aof_task_next", json!({}));
-    let told =
+    let output =
         reviewer.call("aof_task_complete", json!({"outcome": "complete", "summary": "Good"}));
-    assert_eq!((&told["gate"], &told["status"]), (&json!("review"), &json!("complete")));
+    assert_eq!((&output["gate"], &output["status"]), (&json!("review"), &json!("complete")));
     assert_snapshot!(env.log(), @"
     agent-3: AOF-xxxxx: review -> end (complete)
     agent-3: AOF-xxxxx: claimed by agent-3 at review
@@ -163,10 +163,10 @@ fn without_a_task_the_one_at_hand_is_meant() {
     assert_eq!(worker.call("aof_task_renew", json!({"note": "Half done"}))["task"], first);
     assert_eq!(worker.call("aof_task_comment", json!({"text": "Not easy"}))["task"], first);
     worker.call("aof_task_next", json!({"another": true}));
-    let told =
+    let output =
         worker.refused("aof_task_complete", json!({"outcome": "complete", "summary": "Done"}));
-    assert_eq!(told["tasks"].as_array().unwrap().len(), 2);
-    assert_snapshot!(shown(&env, &told).replace(&ids[0], "AOF-xxxxx"), @r#"
+    assert_eq!(output["tasks"].as_array().unwrap().len(), 2);
+    assert_snapshot!(shown(&env, &output).replace(&ids[0], "AOF-xxxxx"), @r#"
     {
       "error": "several_current_tasks",
       "message": "`agent-7` has 2 tasks, and the call names none\n\nname one in `task`: `AOF-xxxxx`, `AOF-xxxxx`\n  `AOF-xxxxx`  One\n  `AOF-xxxxx`  Two",
@@ -185,7 +185,7 @@ fn without_a_task_the_one_at_hand_is_meant() {
       }
     }
     "#);
-    assert_eq!(worker.follow(&told)["gate"], "implement");
+    assert_eq!(worker.follow(&output)["gate"], "implement");
     assert_eq!(worker.call("aof_task_release", json!({}))["status"], "ready");
     assert_eq!(worker.call("aof_status", json!({}))["current"], json!([]));
     check(&env);
@@ -207,17 +207,20 @@ fn a_server_of_a_run_hands_out_nothing_else() {
         &words,
         &[("AOF_TASK", &ticket), ("AOF_RUN", "run-1")],
     );
-    let told = one.call("aof_task_next", json!({}));
-    assert_eq!((&told["task"]["ticket"], &told["task"]["title"]), (&json!(ticket), &json!("Two")));
+    let output = one.call("aof_task_next", json!({}));
+    assert_eq!(
+        (&output["task"]["ticket"], &output["task"]["title"]),
+        (&json!(ticket), &json!("Two"))
+    );
     assert_eq!(one.call("aof_task_get", json!({}))["title"], "Two");
-    let told = one.call("aof_task_complete", json!({"outcome": "complete", "summary": "Done"}));
-    assert_eq!((&told["task"], &told["gate"]), (&json!(ids[1]), &json!("implement")));
-    let told = one.follow(&told);
-    assert_eq!(told["task"], Value::Null);
-    assert_eq!(told["message"], format!("{ticket} is what you were started for, and it is done"));
-    let told =
+    let output = one.call("aof_task_complete", json!({"outcome": "complete", "summary": "Done"}));
+    assert_eq!((&output["task"], &output["gate"]), (&json!(ids[1]), &json!("implement")));
+    let output = one.follow(&output);
+    assert_eq!(output["task"], Value::Null);
+    assert_eq!(output["message"], format!("{ticket} is what you were started for, and it is done"));
+    let output =
         one.refused("aof_task_complete", json!({"outcome": "complete", "summary": "Once more"}));
-    assert_eq!(told["error"], "visit_ended");
+    assert_eq!(output["error"], "visit_ended");
     assert_eq!(all.call("aof_task_get", json!({}))["title"], "One");
     check(&env);
 }
@@ -230,11 +233,11 @@ fn at_a_fork_the_branch_at_hand_is_meant() {
     );
     let id = env.new_task(&["Look at it"]);
     let mut reviewer = McpClient::of(&env, "agent-3");
-    let told = reviewer.refused(
+    let output = reviewer.refused(
         "aof_task_complete",
         json!({"outcome": "complete", "summary": "Good", "task": format!("{id}@0/tests")}),
     );
-    assert_snapshot!(shown(&env, &without_words(&told)), @r#"
+    assert_snapshot!(shown(&env, &without_words(&output)), @r#"
     {
       "error": "no_such_branch",
       "task": "AOF-xxxxx",
@@ -302,11 +305,11 @@ fn at_a_fork_the_branch_at_hand_is_meant() {
     }
     "#);
     assert_eq!(reviewer.call("aof_task_next", json!({}))["task"]["ticket"], format!("{id}@0/code"));
-    let told = reviewer.call("aof_task_get", json!({}));
-    assert_eq!(told["gate_context"]["gate"], "review/code");
-    let told =
+    let output = reviewer.call("aof_task_get", json!({}));
+    assert_eq!(output["gate_context"]["gate"], "review/code");
+    let output =
         reviewer.call("aof_task_complete", json!({"outcome": "complete", "summary": "Good"}));
-    assert_eq!(told["gate"], "review/code");
+    assert_eq!(output["gate"], "review/code");
     check(&env);
 }
 
@@ -350,13 +353,13 @@ fn a_workflow_is_started_by_one_call() {
       }
     }
     "#);
-    let told = worker.refused(
+    let output = worker.refused(
         "aof_workflow_start",
         json!({"workflow": "feature", "title": "Add X", "input": "All of X."}),
     );
-    assert_eq!((&told["error"], &told["missing"]), (&json!("missing_input"), &json!(["repo"])));
-    let told = worker.follow(&told);
-    assert_snapshot!(shown(&env, &told), @r#"
+    assert_eq!((&output["error"], &output["missing"]), (&json!("missing_input"), &json!(["repo"])));
+    let output = worker.follow(&output);
+    assert_snapshot!(shown(&env, &output), @r#"
     {
       "task": "AOF-xxxxx",
       "workflow": "feature",
@@ -372,14 +375,14 @@ fn a_workflow_is_started_by_one_call() {
       }
     }
     "#);
-    assert!(env.task_text(told["task"].as_str().unwrap()).ends_with("All of X.\n"));
-    assert_eq!(worker.follow(&told)["task"]["title"], "Add X");
-    let told = worker.refused(
+    assert!(env.task_text(output["task"].as_str().unwrap()).ends_with("All of X.\n"));
+    assert_eq!(worker.follow(&output)["task"]["title"], "Add X");
+    let output = worker.refused(
         "aof_workflow_start",
         json!({"workflow": "feature", "title": "Y", "context": {"repo": "web", "brunch": "x"}}),
     );
-    assert_eq!(told["error"], "unknown_input");
-    worker.follow(&told);
+    assert_eq!(output["error"], "unknown_input");
+    worker.follow(&output);
 
     let mut other = McpClient::of(&env, "agent-8");
     assert_snapshot!(shown(&env, &other.refused("aof_task_create", json!({"title": "Add Y"}))), @r#"
@@ -403,22 +406,25 @@ fn lists_and_long_texts_come_in_parts() {
     let _ = env.aof(&["task", "new", "--from", "list.json"]).success();
     let mut worker = McpClient::of(&env, "agent-7");
 
-    let mut told = worker.call("aof_task_list", json!({"status": "ready"}));
-    assert_eq!((&told["total"], &told["truncated"]), (&json!(30), &json!(true)));
-    assert_eq!(told["tasks"].as_array().unwrap().len(), 20);
-    told = worker.follow(&told);
-    assert_eq!((told["tasks"].as_array().unwrap().len(), &told["truncated"]), (10, &json!(false)));
+    let mut output = worker.call("aof_task_list", json!({"status": "ready"}));
+    assert_eq!((&output["total"], &output["truncated"]), (&json!(30), &json!(true)));
+    assert_eq!(output["tasks"].as_array().unwrap().len(), 20);
+    output = worker.follow(&output);
+    assert_eq!(
+        (output["tasks"].as_array().unwrap().len(), &output["truncated"]),
+        (10, &json!(false))
+    );
 
-    let mut told = worker.call("aof_task_next", json!({}))["task"].clone();
+    let mut output = worker.call("aof_task_next", json!({}))["task"].clone();
     let mut body = String::new();
     loop {
-        body.push_str(told["body"].as_str().unwrap());
-        if told["truncated"] != true {
+        body.push_str(output["body"].as_str().unwrap());
+        if output["truncated"] != true {
             break;
         }
-        assert_eq!(told["rest"]["tool"], "aof_task_get");
-        let next = told["rest"]["arguments"].clone();
-        told = worker.call("aof_task_get", next);
+        assert_eq!(output["rest"]["tool"], "aof_task_get");
+        let next = output["rest"]["arguments"].clone();
+        output = worker.call("aof_task_get", next);
     }
     assert!(body.trim() == long[..50_000].trim(), "{} bytes", body.len());
     let file = worker.ask("resources/read", json!({"uri": format!("aof://task/{id}")}));
@@ -439,8 +445,8 @@ fn the_outcomes_of_the_agent_s_gates_are_in_the_schema() {
     let env = TestEnvironment::new();
     let schema_in = |env: &TestEnvironment, agent: &str| {
         let mut client = McpClient::of(env, agent);
-        let told = client.ask("tools/list", json!({}));
-        let mut tools = told["tools"].as_array().unwrap().iter();
+        let output = client.ask("tools/list", json!({}));
+        let mut tools = output["tools"].as_array().unwrap().iter();
         let tool = tools.find(|tool| tool["name"] == "aof_task_complete").unwrap();
         tool["inputSchema"].clone()
     };

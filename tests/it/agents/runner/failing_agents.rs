@@ -43,8 +43,8 @@ fn background_processes_end_with_their_agent() {
 
 #[test]
 fn control_characters_reach_no_terminal() {
-    let said = "printf '\\033[31mred\\033]0;title\\007\\r\\b\\177' ";
-    let env = one_gate("attempts: 1", &format!("{said}\n{said} >&2\nexit 3\n"));
+    let answer = "printf '\\033[31mred\\033]0;title\\007\\r\\b\\177' ";
+    let env = one_gate("attempts: 1", &format!("{answer}\n{answer} >&2\nexit 3\n"));
     for json in [&["run"][..], &["--json", "run"]] {
         let id = env.new_task(&["Add login"]);
         let output = env.aof(&[json, &["--task", &id]].concat()).code(7);
@@ -179,19 +179,19 @@ fn a_secret_is_seen_nowhere() {
             std::fs::read_to_string(env.path(&format!(".aof/runs/{id}@0/1/transcript"))).unwrap(),
         )
     };
-    let (said, transcript) = run(
+    let (answer, transcript) = run(
         "echo \"using $SERVICE_LOGIN and $OTHER_API_KEY\"\necho \"{\\\"outcome\\\": \\\"complete\\\", \\\"summary\\\": \\\"With $SERVICE_LOGIN\\\"}\" > $AOF_OUTPUT\n",
         0,
     );
-    assert_snapshot!(said, @"work coder complete [file] With [secret SERVICE_LOGIN]");
+    assert_snapshot!(answer, @"work coder complete [file] With [secret SERVICE_LOGIN]");
     assert_snapshot!(transcript, @"using [secret SERVICE_LOGIN] and [secret OTHER_API_KEY]");
-    let (said, _) = run("echo \"failed with $SERVICE_LOGIN\" >&2; exit 3\n", 7);
-    assert_snapshot!(said, @"work coder blocked [attempts] 1 attempt of `coder` failed; the last one: `sh agents/coder.sh` ended with exit status 3; the last thing it printed: failed with [secret SERVICE_LOGIN]");
-    let (said, _) = run(
+    let (answer, _) = run("echo \"failed with $SERVICE_LOGIN\" >&2; exit 3\n", 7);
+    assert_snapshot!(answer, @"work coder blocked [attempts] 1 attempt of `coder` failed; the last one: `sh agents/coder.sh` ended with exit status 3; the last thing it printed: failed with [secret SERVICE_LOGIN]");
+    let (answer, _) = run(
         "echo \"{\\\"outcome\\\": \\\"complete\\\", \\\"summary\\\": \\\"With $SERVICE_LOGIN\\\"}\"\n",
         0,
     );
-    assert_snapshot!(said, @"work coder complete [structured] With [secret SERVICE_LOGIN]");
+    assert_snapshot!(answer, @"work coder complete [structured] With [secret SERVICE_LOGIN]");
 }
 
 #[test]
@@ -208,17 +208,17 @@ fn a_secret_is_masked_at_every_door() {
         assert!(!log.contains(SECRET) && !log.contains("other-0123456789"), "{log}");
         (history(&env, &id), env)
     };
-    let (said, env) = run("\
+    let (answer, env) = run("\
 \"$1\" task comment \"${AOF_TASK%@*}\" -m \"it is $OTHER_API_KEY\" 2>\"$HOME/said\"
 \"$1\" task complete \"$AOF_TASK\" --outcome complete --summary \"With $SERVICE_LOGIN\" --output key=$OTHER_API_KEY
 ");
-    assert_snapshot!(said, @"work coder complete [own] With [secret SERVICE_LOGIN]");
+    assert_snapshot!(answer, @"work coder complete [own] With [secret SERVICE_LOGIN]");
     assert_snapshot!(std::fs::read_to_string(env.home().join("said")).unwrap(), @"
     error: the text has the value of `OTHER_API_KEY`, which would be in git for ever
 
     hint: leave it out, and say it again
     ");
-    let (said, _) = run("\
+    let (answer, _) = run("\
 call() { echo \"{\\\"jsonrpc\\\": \\\"2.0\\\", $1}\"; }
 {
     call '\"id\": 0, \"method\": \"initialize\", \"params\": {\"protocolVersion\": \"2025-06-18\", \"capabilities\": {}, \"clientInfo\": {\"name\": \"test\", \"version\": \"1\"}}'
@@ -226,7 +226,7 @@ call() { echo \"{\\\"jsonrpc\\\": \\\"2.0\\\", $1}\"; }
     call '\"id\": 1, \"method\": \"tools/call\", \"params\": {\"name\": \"aof_task_complete\", \"arguments\": {\"outcome\": \"complete\", \"summary\": \"By tool with '\"$SERVICE_LOGIN\"'\"}}'
 } | \"$1\" mcp > \"$HOME/answers\"
 ");
-    assert_snapshot!(said, @"work coder complete [own] By tool with [secret SERVICE_LOGIN]");
+    assert_snapshot!(answer, @"work coder complete [own] By tool with [secret SERVICE_LOGIN]");
 }
 
 #[test]

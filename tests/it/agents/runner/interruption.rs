@@ -66,8 +66,8 @@ fn processes_of_a_killed_runner_end_and_the_work_goes_on() {
     lost: its runner was killed
     verdict complete by file
     ");
-    let told = prompt(&env, &format!("{id}@0"), 2);
-    assert_snapshot!(told.split("\n# ").next().unwrap(), @"
+    let printed = prompt(&env, &format!("{id}@0"), 2);
+    assert_snapshot!(printed.split("\n# ").next().unwrap(), @"
     ## Another attempt
 
     This is attempt 1 of 2. The attempt before was interrupted, and does not count: its runner was killed.
@@ -283,8 +283,8 @@ fn a_stopped_runner_ends_its_agent_and_gives_its_task_back() {
         // It is no attempt that failed, and what it left is told.
         std::fs::write(at_home(&env, "go"), "").unwrap();
         let _ = env.aof(&["run", "--task", &id]).success();
-        let told = prompt(&env, &format!("{id}@0"), 2);
-        assert_snapshot!(told.split("\n# ").next().unwrap(), @"
+        let printed = prompt(&env, &format!("{id}@0"), 2);
+        assert_snapshot!(printed.split("\n# ").next().unwrap(), @"
         ## Another attempt
 
         This is attempt 1 of 2. The attempt before was interrupted, and does not count: somebody stopped it.

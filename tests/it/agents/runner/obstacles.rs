@@ -20,10 +20,10 @@ fn waits(env: &TestEnvironment, words: &[&str]) {
     for word in words {
         assert!(output.stdout.contains(word), "{word}: {output}");
     }
-    let told = run(env, &["--json"]).code(7);
-    let ended: Value = serde_json::from_str(told.stdout.lines().last().unwrap()).unwrap();
-    assert_eq!(ended["success"], false, "{told}");
-    assert!(ended["error"].as_str().unwrap().contains(words[0]), "{told}");
+    let printed = run(env, &["--json"]).code(7);
+    let ended: Value = serde_json::from_str(printed.stdout.lines().last().unwrap()).unwrap();
+    assert_eq!(ended["success"], false, "{printed}");
+    assert!(ended["error"].as_str().unwrap().contains(words[0]), "{printed}");
 }
 
 fn synced() -> Clones {

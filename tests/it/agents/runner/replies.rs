@@ -62,11 +62,11 @@ fn one_exit_needs_no_status_at_any_door() {
     let id = replied(&env, REPLY);
     assert_eq!(said(&env, &id), wanted, "{}", endings(&env, &format!("{id}@0")));
     body(&id);
-    let told = prompt(&env, &format!("{id}@0"), 1);
+    let output = prompt(&env, &format!("{id}@0"), 1);
     assert!(
-        told.contains("begin your last message with frontmatter at the beginning")
-            && !told.contains("$status"),
-        "{told}"
+        output.contains("begin your last message with frontmatter at the beginning")
+            && !output.contains("$status"),
+        "{output}"
     );
 
     let id = env.new_task(&["Add login"]);
@@ -308,8 +308,11 @@ fn a_schema_is_checked_or_refused() {
             ONE_EXIT
                 .replace("branch: {type: string}", &format!("branch: {{type: string, {keyword}}}")),
         );
-        let told = env.aof(&["workflow", "validate"]).code(6);
+        let output = env.aof(&["workflow", "validate"]).code(6);
         let word = keyword.split(':').next().unwrap();
-        assert!(told.to_string().contains(&format!("a schema has no field `{word}`")), "{told}");
+        assert!(
+            output.to_string().contains(&format!("a schema has no field `{word}`")),
+            "{output}"
+        );
     }
 }

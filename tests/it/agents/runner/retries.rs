@@ -27,8 +27,8 @@ fn two_retries_are_three_runs_with_pauses_that_double() {
     assert!(pauses[0] >= 300 && pauses[1] >= 600, "{pauses:?}");
     // Attempts at such a gate would multiply the runs.
     env.edit("project.yaml", "run: {", "run: {attempts: 2, ");
-    let told = env.aof(&["workflow", "validate"]).code(6);
-    assert!(told.to_string().contains("`run.attempts` would multiply the runs"), "{told}");
+    let output = env.aof(&["workflow", "validate"]).code(6);
+    assert!(output.to_string().contains("`run.attempts` would multiply the runs"), "{output}");
 }
 
 #[test]
@@ -92,11 +92,11 @@ workflow:
 ";
     let env = project_of(rules, &[("coder", "worker", "", "")]);
     let id = env.new_task(&["Add login"]);
-    let told = env.complete(&id, "coder").success();
-    assert!(told.stderr.contains("the task is blocked there"), "{told}");
+    let output = env.complete(&id, "coder").success();
+    assert!(output.stderr.contains("the task is blocked there"), "{output}");
     assert_eq!(stand(&env, &id), "blocked big -", "{}", history(&env, &id));
-    let told = env.aof(&["task", "unblock", &id]).success();
-    assert!(told.stdout.contains("unblocked, and blocked again at once"), "{told}");
+    let output = env.aof(&["task", "unblock", &id]).success();
+    assert!(output.stdout.contains("unblocked, and blocked again at once"), "{output}");
     let blocker = shown(&env, &id)["blockers"][0].as_str().unwrap().to_owned();
     assert!(
         blocker.starts_with("The condition cannot be evaluated: ")
@@ -130,9 +130,9 @@ workflow:
     // A session that a completion only claims to have is none: the agents are compared, and no session helps.
     let id = begin();
     let ticket = format!("{id}@1");
-    let told = env.say(&ticket, "coder", "complete", &["--meta", "session=mine"]).code(4);
-    assert!(told.stderr.contains("leave it to another agent of the role"), "{told}");
-    assert!(!told.stderr.contains("AOF_SESSION"), "{told}");
+    let output = env.say(&ticket, "coder", "complete", &["--meta", "session=mine"]).code(4);
+    assert!(output.stderr.contains("leave it to another agent of the role"), "{output}");
+    assert!(!output.stderr.contains("AOF_SESSION"), "{output}");
     let why = env.aof(&["why", &id]).success();
     assert!(why.stdout.contains("other") && !why.stdout.contains("coder,"), "{why}");
     let _ = env.complete(&ticket, "other").success();
@@ -169,8 +169,8 @@ workflow:
         env.run(command)
     };
     let _ = complete(0, "morning").success();
-    let told = complete(1, "morning").code(4);
-    assert!(told.stderr.contains("AOF_SESSION"), "{told}");
+    let output = complete(1, "morning").code(4);
+    assert!(output.stderr.contains("AOF_SESSION"), "{output}");
     let _ = complete(1, "evening").success();
     let _ = env.aof(&["verify"]).success();
 }
@@ -184,8 +184,8 @@ workflow:
     - {id: review, role: worker, separateFrom: {gates: [work], by: session}}
 ";
     let env = project_of(rules, &[("coder", "worker", "", DONE)]);
-    let told = env.aof(&["workflow", "validate"]).success();
-    let text = told.to_string();
+    let output = env.aof(&["workflow", "validate"]).success();
+    let text = output.to_string();
     assert!(
         text.contains(
             "nobody can complete gate `review` after work at `work` that names no session"
@@ -215,14 +215,14 @@ workflow:
     - {id: review, role: worker, separateFrom: [work]}
 ";
     let env = project_of(rules, &[("coder", "worker", "", "")]);
-    let told = env.aof(&["workflow", "validate"]);
-    let text = told.to_string();
+    let output = env.aof(&["workflow", "validate"]);
+    let text = output.to_string();
     assert!(
         text.contains("nobody can complete gate `review`") && text.contains("`coder`"),
         "{text}"
     );
     env.edit("org.yaml", "[coder]", "[coder, critic]");
     env.edit("org.yaml", "agents:\n", "agents:\n  critic: {}\n");
-    let told = env.aof(&["workflow", "validate"]).success();
-    assert!(!told.to_string().contains("nobody can complete"), "{told}");
+    let output = env.aof(&["workflow", "validate"]).success();
+    assert!(!output.to_string().contains("nobody can complete"), "{output}");
 }

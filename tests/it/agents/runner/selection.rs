@@ -123,8 +123,8 @@ fn a_rehearsal_shows_it_and_does_nothing() {
     let env = environment();
     let id = env.new_task(&["Add login", "--body", "With a form."]);
     let (head, files) = (env.head(), env.files(".aof"));
-    let told = env.aof(&["run", "--task", &id, "--dry-run"]).to_string();
-    assert_snapshot!(told.replace(PROGRAM.as_str(), "AOF"), @r#"
+    let output = env.aof(&["run", "--task", &id, "--dry-run"]).to_string();
+    assert_snapshot!(output.replace(PROGRAM.as_str(), "AOF"), @r#"
     exit 0
     --- stdout
     AOF-xxxxx@0 work by coder
@@ -230,9 +230,9 @@ fn an_agent_that_cannot_start_is_reported_with_the_reason() {
         &["--task", "AOF-nowhere"],
         &["--task", &id, "--agent", "coder"],
     ];
-    let told: Vec<String> =
+    let output: Vec<String> =
         tries.iter().map(|words| env.aof(&[&["run"][..], words].concat()).to_string()).collect();
-    assert_snapshot!(told.join("\n"), @"
+    assert_snapshot!(output.join("\n"), @"
     exit 4
     --- stderr
     error: `human-ada` is a person: no program is started for it

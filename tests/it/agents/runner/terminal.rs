@@ -130,7 +130,7 @@ fn a_runner_can_be_stopped_while_it_asks() {
 }
 
 #[test]
-fn a_terminal_without_a_cursor_is_told_in_lines() {
+fn a_terminal_without_a_cursor_gets_lines() {
     let env = environment();
     for term in [Some("dumb"), None] {
         let id = env.new_task(&["Add login"]);

@@ -88,24 +88,24 @@ fn a_limit_is_known_from_the_errors_of_each_program_and_from_no_message() {
             .to_string()
     };
     let codex = |text: &str| json!({"type": "turn.failed", "error": {"message": text}}).to_string();
-    let said = "You have hit your usage limit. Try again in 2h 30m.";
+    let answer = "You have hit your usage limit. Try again in 2h 30m.";
     let cases: Vec<(&str, String, Option<&str>)> = vec![
         ("claude", "You've hit your limit · resets 2pm (Europe/Berlin)".to_owned(), Some("13:00")),
         ("claude", claude("Claude AI usage limit reached|1771243200", true), Some("12:00")),
         ("claude", spoken("rejected") + "\n" + &claude("", true), Some("12:00")),
         ("claude", spoken("rejected"), Some("12:00")),
         ("claude", spoken("allowed_warning") + "\n" + &claude("API Error: 500", true), None),
-        ("claude", claude(said, false), None),
+        ("claude", claude(answer, false), None),
         ("claude", claude("API Error: 529 Overloaded", true), None),
         ("codex", codex("You've hit your usage limit. Upgrade to Pro or try again at Feb 17th, 2026 3:00 AM."), Some("2026-02-17 03:00")),
         ("codex", codex("exceeded retry limit, last status: 429, retry-after: 3600"), Some("11:00")),
-        ("codex", format!("{}\n{}", json!({"type": "item.completed", "item": {"type": "agent_message", "text": said}}), codex("no network")), None),
+        ("codex", format!("{}\n{}", json!({"type": "item.completed", "item": {"type": "agent_message", "text": answer}}), codex("no network")), None),
         ("gemini", json!({"error": {"type": "TerminalQuotaError", "code": 429, "message": "Your quota will reset after 1h30m."}}).to_string(), Some("11:30")),
-        ("gemini", json!({"response": said, "stats": {}}).to_string(), None),
+        ("gemini", json!({"response": answer, "stats": {}}).to_string(), None),
         ("opencode", json!({"type": "error", "error": {"name": "APIError", "data": {"message": "x", "statusCode": 429, "responseHeaders": {"retry-after": "7200"}}}}).to_string(), Some("12:00")),
-        ("opencode", json!({"type": "text", "part": {"messageID": "m", "text": said}}).to_string(), None),
-        ("json", said.to_owned(), None),
-        ("text", said.to_owned(), None),
+        ("opencode", json!({"type": "text", "part": {"messageID": "m", "text": answer}}).to_string(), None),
+        ("json", answer.to_owned(), None),
+        ("text", answer.to_owned(), None),
     ];
     for (reads, says, until) in cases {
         let env = at_limit(&format!("{reads}, attempts: 1"), &says);
@@ -204,7 +204,7 @@ fn other_programs_work_on_and_a_pause_that_ends_is_noticed() {
 }
 
 #[test]
-fn one_task_waits_too_and_programs_are_told_in_json() {
+fn one_task_waits_too_and_programs_read_it_as_json() {
     let env = at_limit("claude", "You've hit your limit · resets 3pm (UTC)");
     let id = env.new_task(&["Add login"]);
     let _ = env.aof(&["claim", &id, "--agent", "coder"]).success();
@@ -212,8 +212,8 @@ fn one_task_waits_too_and_programs_are_told_in_json() {
     let events: Vec<Value> =
         output.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let pause = json!({"program": "sh", "until": "2026-02-16T15:00:00Z"});
-    let told = events.iter().find(|event| event["event"] == "paused").unwrap();
-    assert_eq!((&told["program"], &told["until"]), (&pause["program"], &pause["until"]));
+    let printed = events.iter().find(|event| event["event"] == "paused").unwrap();
+    assert_eq!((&printed["program"], &printed["until"]), (&pause["program"], &pause["until"]));
     let ended = events.last().unwrap();
     assert_eq!((&ended["success"], &ended["paused"]), (&json!(false), &json!([pause])));
     // It was the agent's before the run, and stays so.

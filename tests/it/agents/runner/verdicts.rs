@@ -19,7 +19,7 @@ fn reviewed(env: &TestEnvironment) -> String {
 }
 
 #[test]
-fn each_way_to_say_it_and_each_way_to_fail_is_told_apart() {
+fn each_way_to_say_it_and_each_way_to_fail_is_distinguished() {
     let reject = |more: &str| format!("echo '{REJECT}' > \"$AOF_OUTPUT\"\n{more}");
     let done = |more: &str| format!("{DONE}{more}");
     let fenced = |object: &str| format!("printf 'Fine.\\n\\n```json\\n%s\\n```\\n' '{object}'\n");
@@ -198,8 +198,8 @@ fi
     - `branch` is missing: it is a text
     verdict complete by structured
     ");
-    let told = prompt(&env, &format!("{id}@0"), 2);
-    assert_snapshot!(told.split("\n# ").next().unwrap(), @"
+    let printed = prompt(&env, &format!("{id}@0"), 2);
+    assert_snapshot!(printed.split("\n# ").next().unwrap(), @"
     ## Another attempt
 
     This is attempt 2 of 2. The attempt before ended, and its answer does not count: its verdict was refused: one thing is wrong with the outputs for `complete` at gate `work`; fix this, all at once:
@@ -245,12 +245,12 @@ ANSWER
     ]);
     let _ = env.aof(&["run", "--task", &id]).success();
     assert!(!env.exists("pwned"));
-    let told =
+    let output =
         std::fs::read_to_string(crate::support::scripted_agents::at_home(&env, "prompt")).unwrap();
     assert!(
-        told.contains("Do $(touch pwned) and `touch pwned`")
-            && told.contains("{prompt} {task} \"; touch pwned; \""),
-        "{told}"
+        output.contains("Do $(touch pwned) and `touch pwned`")
+            && output.contains("{prompt} {task} \"; touch pwned; \""),
+        "{output}"
     );
     assert_eq!(
         crate::support::scripted_agents::said_at_home(&env, "words"),

@@ -135,11 +135,11 @@ fn a_workflow_runs_to_its_end_with_a_rejection_and_a_person() {
     check tester complete [exit] `sh agents/tester.sh` ended with exit status 0
     ");
     // What the exit status rejected is told to whoever fixes it.
-    let told = prompt(&env, &format!("{id}@4"), 1);
-    assert!(told.contains("- test login ... FAILED error: 1 test failed\n"), "{told}");
+    let printed = prompt(&env, &format!("{id}@4"), 1);
+    assert!(printed.contains("- test login ... FAILED error: 1 test failed\n"), "{printed}");
 
-    let said = env.say(&id, "human-ada", "complete", &[]);
-    let _ = said.success();
+    let answer = env.say(&id, "human-ada", "complete", &[]);
+    let _ = answer.success();
     let output = env.aof(&["run", "--task", &id]);
     assert_snapshot!(timeless(&output.to_string()), @"
     exit 0

@@ -88,11 +88,11 @@ fn a_run_that_cannot_begin_creates_no_task() {
         &["feature", "--input", "Add login", "--context", "{\"half\": "],
         &["reviewed", "spec.md"],
     ];
-    let told: Vec<String> = tries
+    let output: Vec<String> = tries
         .iter()
         .map(|words| env.aof(&[&["workflow", "run"][..], words].concat()).to_string())
         .collect();
-    assert_snapshot!(told.join("\n"), @r#"
+    assert_snapshot!(output.join("\n"), @r#"
     exit 4
     --- stderr
     error: nothing says what is to be done
@@ -257,13 +257,13 @@ fn a_stream_of_json_ends_with_a_line_that_says_so() {
         );
         output.stdout
     };
-    let told = [
+    let printed = [
         lines(&["workflow", "run", "feature"]),
         lines(&["workflow", "run", "featur", "--input", "Add login"]),
         lines(&["run", "--task", "AOF-none"]),
         lines(&["run", "--agent", "nobody"]),
     ];
-    assert_snapshot!(told.concat(), @r#"
+    assert_snapshot!(printed.concat(), @r#"
     {"jsonVersion":1,"event":"ended","success":false,"error":"nothing says what is to be done","code":"missing_input","message":"nothing says what is to be done\n\nsay it with `--input \"...\"`, or name a file"}
     {"jsonVersion":1,"event":"ended","success":false,"error":"there is no workflow `featur`","code":"unknown_workflow","message":"there is no workflow `featur`\n\ndid you mean `feature`?","given":"featur","known":["feature","fix","basic","sdlc","sales","publishing","compound","feature-development","bug-fix","comprehensive-test","refactor","deploy","solve-issue","fast","reviewed","tdd","spec-driven","autonomous"]}
     {"jsonVersion":1,"event":"ended","success":false,"error":"there is no task `AOF-none`","code":"task_not_found","message":"there is no task `AOF-none`\n\n`aof list --all` lists them all","task":"AOF-none"}
@@ -295,14 +295,14 @@ fn notices_of_a_run_are_delivered_by_it_and_none_is_missed() {
                  notify: [{on: all, command: [sh, -c, \"cat >> told\"]}]\n";
     let env = project_of(rules, &[("coder", "worker", "", DONE), ("human-ada", "lead", "", "")]);
     let _ = env.aof(&["workflow", "run", "default", "--input", "Add login"]);
-    let told = || -> Vec<String> {
+    let printed = || -> Vec<String> {
         let text = std::fs::read_to_string(env.path("told")).unwrap_or_default();
         let message = |line| serde_json::from_str::<serde_json::Value>(line).unwrap();
         text.lines().map(|line| message(line)["event"].as_str().unwrap().to_owned()).collect()
     };
-    let by_run = told();
+    let by_run = printed();
     assert_eq!(by_run.first().map(String::as_str), Some("task_created"), "{by_run:?}");
     assert!(by_run.iter().any(|event| event == "gate_transition"), "{by_run:?}");
     let _ = env.aof(&["sweep"]).success();
-    assert_eq!(told(), by_run);
+    assert_eq!(printed(), by_run);
 }

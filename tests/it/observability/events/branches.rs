@@ -8,7 +8,7 @@ use crate::support::event_stream::{
 };
 
 #[test]
-fn a_new_beginning_of_history_is_told_once() {
+fn a_new_beginning_of_history_is_reported_once() {
     let env = TestEnvironment::new();
     env.write(".gitignore", ".aof\n");
     env.write("README.md", "one\n");
@@ -36,7 +36,7 @@ fn a_new_beginning_of_history_is_told_once() {
 }
 
 #[test]
-fn commits_that_are_made_again_on_an_edit_of_the_same_task_are_told_once() {
+fn commits_that_are_made_again_on_an_edit_of_the_same_task_are_reported_once() {
     let sorted = |text: &str| {
         let mut names = names(text);
         names.sort();
@@ -83,33 +83,33 @@ fn commits_that_are_made_again_on_an_edit_of_the_same_task_are_told_once() {
 }
 
 #[test]
-fn commits_that_were_gone_and_come_back_are_told_once() {
+fn commits_that_were_gone_and_come_back_are_reported_once() {
     let env = TestEnvironment::new();
     env.write(".gitignore", ".aof\n");
     env.commit_all("base");
     let id = env.new_task(&["Add login"]);
     let _ = env.complete(&id, "agent-7");
     let _ = env.complete(&id, "agent-3");
-    let told = stream(&env);
+    let output = stream(&env);
     assert_eq!(
-        names(&told),
+        names(&output),
         ["task_created", "gate_transition", "gate_transition", "task_complete"]
     );
     let tip = env.head();
     // Back to it at once, in two steps, and by a merge behind other work.
     env.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
-    similar(&told, &stream(&env));
+    similar(&output, &stream(&env));
     env.git(&["reset", "--quiet", "--hard", &tip]);
-    similar(&told, &stream(&env));
+    similar(&output, &stream(&env));
     rebuilds_the_same(&env);
     env.git(&["reset", "--quiet", "--hard", "HEAD~2"]);
-    similar(&told, &stream(&env));
+    similar(&output, &stream(&env));
     env.git(&["reset", "--quiet", "--hard", &format!("{tip}~1")]);
-    similar(&told, &stream(&env));
+    similar(&output, &stream(&env));
     env.git(&["reset", "--quiet", "--hard", &tip]);
-    similar(&told, &stream(&env));
+    similar(&output, &stream(&env));
     env.git(&["reset", "--quiet", "--hard", "HEAD~1"]);
-    similar(&told, &stream(&env));
+    similar(&output, &stream(&env));
     let _ = env.new_task(&["Another"]);
     let more = stream(&env);
     assert_eq!(names(&more)[4..], ["task_created"]);
@@ -144,7 +144,7 @@ fn rules_that_were_reported_hold_for_later_events() {
 }
 
 #[test]
-fn events_of_another_branch_are_told_once() {
+fn events_of_another_branch_are_reported_once() {
     for merge in [
         &["merge", "--quiet", "--ff-only", "side"][..],
         &["merge", "--quiet", "--no-ff", "--no-edit", "side"],
@@ -155,19 +155,19 @@ fn events_of_another_branch_are_told_once() {
         env.git(&["switch", "--quiet", "--create", "side"]);
         let _ = env.complete(&id, "agent-7");
         let _ = env.complete(&id, "agent-3");
-        let told = names(&stream(&env));
-        assert_eq!(told, ["task_created", "gate_transition", "gate_transition", "task_complete"]);
+        let output = names(&stream(&env));
+        assert_eq!(output, ["task_created", "gate_transition", "gate_transition", "task_complete"]);
         env.git(&["switch", "--quiet", "main"]);
-        assert_eq!(names(&stream(&env)), told);
+        assert_eq!(names(&stream(&env)), output);
         env.git(merge);
-        assert_eq!(names(&stream(&env)), told, "{merge:?}");
+        assert_eq!(names(&stream(&env)), output, "{merge:?}");
         let _ = env.aof(&["events", "rebuild"]).success();
-        assert_eq!(names(&env.read(STREAM)), told, "{merge:?}");
+        assert_eq!(names(&env.read(STREAM)), output, "{merge:?}");
     }
 }
 
 #[test]
-fn told_events_of_a_branch_are_not_told_again_with_new_ones() {
+fn reported_events_of_a_branch_are_not_reported_again_with_new_ones() {
     let rejections = |env: &TestEnvironment| {
         let all = shown(env, &["--type", "gate_rejection", "--json"]).stdout;
         lines(&all).len()
@@ -209,14 +209,14 @@ fn a_merge_reports_its_events_with_their_times() {
         names(&text),
         ["task_created", "gate_transition", "gate_transition", "task_complete"]
     );
-    let told = lines(&text);
-    assert!(told[1]["timestamp"].as_str() < told[2]["timestamp"].as_str(), "{text}");
-    assert_eq!(told[1]["commit"], env.head());
+    let output = lines(&text);
+    assert!(output[1]["timestamp"].as_str() < output[2]["timestamp"].as_str(), "{text}");
+    assert_eq!(output[1]["commit"], env.head());
     rebuilds_the_same(&env);
 }
 
 #[test]
-fn an_uncommitted_state_is_told_once() {
+fn an_uncommitted_state_is_reported_once() {
     let env = TestEnvironment::new();
     let _ = story(&env);
     let text = stream(&env);

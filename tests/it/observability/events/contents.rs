@@ -140,7 +140,7 @@ fn foreign_text_forges_no_line_and_moves_no_cursor() {
 }
 
 #[test]
-fn a_file_that_nobody_can_read_is_told_of_when_it_can_be_read_again() {
+fn a_file_that_nobody_can_read_is_reported_when_it_can_be_read_again() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     let _ = env.complete(&id, "agent-7");
@@ -179,15 +179,15 @@ fn without_a_branch_known_events_are_shown_and_a_shallow_clone_is_reported() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
     let _ = env.complete(&id, "agent-7");
-    let told = stream(&env);
+    let output = stream(&env);
     env.git(&["switch", "--quiet", "--detach", "HEAD~1"]);
-    assert_eq!(stream(&env), told);
+    assert_eq!(stream(&env), output);
     env.git(&["switch", "--quiet", "main"]);
-    assert_eq!(stream(&env), told);
+    assert_eq!(stream(&env), output);
     // As CI has it.
     env.git(&["switch", "--quiet", "--detach", "HEAD"]);
     std::fs::remove_dir_all(env.path(".aof")).unwrap();
-    assert_eq!(stream(&env), told);
+    assert_eq!(stream(&env), output);
     env.git(&["switch", "--quiet", "main"]);
     let _ = env.complete(&id, "agent-3");
     assert_eq!(names(&stream(&env)).len(), 4);
@@ -223,7 +223,7 @@ fn an_invalid_id_names_no_file_and_an_invalid_event_waits_for_nothing() {
 }
 
 #[test]
-fn a_project_that_cannot_be_written_to_is_told_of_as_far_as_it_was_written() {
+fn a_project_that_cannot_be_written_to_is_reported_as_far_as_it_was_written() {
     use std::os::unix::fs::PermissionsExt;
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
@@ -239,9 +239,9 @@ fn a_project_that_cannot_be_written_to_is_told_of_as_far_as_it_was_written() {
     // The superuser may write anywhere.
     let is_free = std::fs::write(env.path(".aof/probe"), "").is_ok();
     if !is_free {
-        let told = shown(&env, &[]);
-        assert_eq!(told.stdout.lines().count(), 1, "{told}");
-        assert!(told.stderr.contains("lacks the newest events"), "{told}");
+        let output = shown(&env, &[]);
+        assert_eq!(output.stdout.lines().count(), 1, "{output}");
+        assert!(output.stderr.contains("lacks the newest events"), "{output}");
         assert_eq!(lines(&env.read(STREAM)).len(), 1);
     }
     rights(0o755);

@@ -226,9 +226,9 @@ fn an_event_without_its_task_or_its_origin_is_damage() {
     ] {
         assert!(whole.contains(&part), "{part}");
         env.write(STREAM, format!("{whole}{}", whole.replace(&part, "")));
-        let told = shown(&env, &[]);
-        assert!(told.stderr.contains("line 2 of"), "{}", told.stderr);
-        assert_eq!(told.stdout.lines().count(), 1);
+        let output = shown(&env, &[]);
+        assert!(output.stderr.contains("line 2 of"), "{}", output.stderr);
+        assert_eq!(output.stdout.lines().count(), 1);
         let _ = env.aof(&["events", "rebuild"]).success();
         similar(&whole, &env.read(STREAM));
     }

@@ -170,7 +170,7 @@ required: [m, mm, m, x y]
 }
 
 #[test]
-fn variants_are_told_apart() {
+fn variants_are_distinguished() {
     insta::assert_snapshot!(
         wrong(
             "title: what a review hands on

@@ -167,15 +167,15 @@ fn a_fork_has_an_end() {
             (0..forks).map(|number| fork(&format!("f{number}"), JoinStrategy::All, of(number)));
         workflow([gate("work", "backend")].into_iter().chain(forks).collect())
     };
-    let told = |flow: Workflow| {
+    let errors_of = |flow: Workflow| {
         let findings = Rules::new(project(flow), org()).err().unwrap_or_default();
         let errors = findings.into_iter().filter(|finding| finding.severity == Severity::Error);
         errors.map(|finding| finding.message).collect::<Vec<_>>()
     };
     assert_eq!(codes(wide(1, 100)), Vec::<&str>::new());
-    assert_eq!(told(wide(1, 101)), ["fork `f0` has 101 branches: 100 is the most"]);
+    assert_eq!(errors_of(wide(1, 101)), ["fork `f0` has 101 branches: 100 is the most"]);
     assert_eq!(
-        told(wide(10, 100)),
+        errors_of(wide(10, 100)),
         ["a workflow of 11 gates and 1000 branches: 1000 in all is the most"]
     );
     assert_eq!(codes(wide(2, 600)), ["too_many_gates", "too_many_branches", "too_many_branches"]);

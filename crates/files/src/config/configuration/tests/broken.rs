@@ -72,7 +72,7 @@ fn broken_yaml_is_shown_at_its_place() {
 }
 
 #[test]
-fn the_markers_of_a_merge_are_told_as_that() {
+fn the_markers_of_a_merge_are_reported_as_that() {
     let org =
         "roles:\n<<<<<<< HEAD\n  a: {agents: [x]}\n=======\n  a: {agents: [y]}\n>>>>>>> other\n";
     let project = "project: {name: x}\n<<<<<<< HEAD\nworkflow:\n  gates: [a\n=======\nworkflow: x\n>>>>>>> other\n";

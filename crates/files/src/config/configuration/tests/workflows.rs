@@ -61,7 +61,7 @@ roles:  # who does what
         ("workflows/court.yaml", court),
     ];
     let configuration = good(&files);
-    let told: Vec<(String, RejectionStrategy, usize)> = configuration
+    let workflows: Vec<(String, RejectionStrategy, usize)> = configuration
         .project
         .workflows
         .iter()
@@ -72,7 +72,7 @@ roles:  # who does what
         ("court".to_owned(), RejectionStrategy::Named, 3),
         ("press".to_owned(), RejectionStrategy::Previous, 3),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(workflows, expected);
     assert_eq!(configuration.project.default_workflow, workflow("dinner"));
     let court = configuration.project.workflow(&workflow("court")).unwrap();
     assert_eq!(court.gates[2].exits.reject_to, Some("hear".parse().unwrap()));
@@ -104,7 +104,7 @@ workflow:
 }
 
 #[test]
-fn several_workflows_are_told_apart_by_name() {
+fn several_workflows_are_distinguished_by_name() {
     let gates = "gates: [{id: a, role: r}]";
     let default = |files: &[(&str, &str)]| good(files).project.default_workflow.to_string();
     let list = format!("workflows:\n- {{name: one, {gates}}}\n- {{name: default, {gates}}}\n");
