@@ -306,7 +306,7 @@ impl<'a> Attempt<'a> {
         for text in &report.remarks {
             control.remark(self.ticket(), text);
         }
-        end.agent_report = report.agent_report.clone();
+        end.agent_report = report.agent.clone();
         let answer = self.read_answer(folder, &facts.prompt, &report, &output, secrets, control);
         // If the answer is elsewhere, only a remark is needed; otherwise the reason for the missing answer contains it.
         if let (Some(unread), Err((RunEnding::Crash | RunEnding::Unavailable, _))) =

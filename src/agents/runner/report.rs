@@ -132,7 +132,7 @@ pub(crate) struct Report {
     pub text: String,
     /// The object that the tool prints apart from the text.
     pub structured: Option<Map>,
-    pub agent_report: AgentReport,
+    pub agent: AgentReport,
     /// The error that the tool reports.
     pub trouble: Option<Trouble>,
     /// Remarks without an effect on the verdict, such as about denied tools.

@@ -78,7 +78,7 @@ pub(crate) fn claude(output: &RunOutput<'_>) -> Report {
         trouble: failed.then(|| claude_trouble(result, name, &message)),
         text: if failed { String::new() } else { message },
         structured: result["structured_output"].as_object().filter(|_| !failed).cloned(),
-        agent_report: AgentReport {
+        agent: AgentReport {
             session: owned_text(&result["session_id"]),
             cost_usd: amount(&result["total_cost_usd"]),
             tokens: usage.map(|usage| TokenCounts {
@@ -152,13 +152,13 @@ pub(crate) fn codex(output: &RunOutput<'_>) -> Report {
         let item = &event["item"];
         let message = |of: &Value| of["message"].as_str().unwrap_or_default().to_owned();
         match (kind, item["type"].as_str().unwrap_or_default()) {
-            ("thread.started", _) => report.agent_report.session = owned_text(&event["thread_id"]),
+            ("thread.started", _) => report.agent.session = owned_text(&event["thread_id"]),
             ("turn.started", _) => error = None,
             ("turn.completed", _) => {
                 // Codex continues after an error that it recovered from.
                 error = None;
                 let usage = event["usage"].is_object().then(|| &event["usage"]);
-                report.agent_report.tokens = usage.map(|usage| TokenCounts {
+                report.agent.tokens = usage.map(|usage| TokenCounts {
                     input: sum(usage, &["input_tokens"]),
                     output: sum(usage, &["output_tokens"]),
                 });
@@ -200,7 +200,7 @@ pub(crate) fn gemini(output: &RunOutput<'_>) -> Report {
     let error = both.find(|error| !error.is_null());
     let mut report = Report { trouble: gemini_trouble(output, error), ..Report::default() };
     if let Some(object) = result.as_ref().or(errors.as_ref()) {
-        report.agent_report.session = owned_text(&object["session_id"]);
+        report.agent.session = owned_text(&object["session_id"]);
     }
     if let Some(result) = &result {
         if report.trouble.is_none() {
@@ -274,9 +274,9 @@ fn add_usage(models: &Value, report: &mut Report) {
         all.output = all.output.saturating_add(output);
         if output >= most {
             most = output;
-            report.agent_report.model = Some(plain_text(name));
+            report.agent.model = Some(plain_text(name));
         }
-        report.agent_report.tokens = Some(all);
+        report.agent.tokens = Some(all);
     }
 }
 
@@ -290,8 +290,7 @@ pub(crate) fn opencode(output: &RunOutput<'_>) -> Report {
     for event in &objects(output.stdout) {
         let Some(kind) = text(&event["type"]) else { continue };
         is_known |= EVENTS.contains(&kind);
-        report.agent_report.session =
-            owned_text(&event["sessionID"]).or(report.agent_report.session);
+        report.agent.session = owned_text(&event["sessionID"]).or(report.agent.session);
         let part = &event["part"];
         match kind {
             "text" if part.is_object() => {
@@ -319,14 +318,13 @@ pub(crate) fn opencode(output: &RunOutput<'_>) -> Report {
 
 fn add_step(part: &Value, report: &mut Report) {
     if let Some(cost) = amount(&part["cost"]) {
-        report.agent_report.cost_usd =
-            Some(report.agent_report.cost_usd.unwrap_or_default() + cost);
+        report.agent.cost_usd = Some(report.agent.cost_usd.unwrap_or_default() + cost);
     }
     let tokens = &part["tokens"];
     if tokens.is_object() {
         let input =
             sum(tokens, &["input"]).saturating_add(sum(&tokens["cache"], &["read", "write"]));
-        let all = report.agent_report.tokens.get_or_insert(TokenCounts { input: 0, output: 0 });
+        let all = report.agent.tokens.get_or_insert(TokenCounts { input: 0, output: 0 });
         all.input = all.input.saturating_add(input);
         all.output = all.output.saturating_add(sum(tokens, &["output", "reasoning"]));
     }

@@ -28,10 +28,10 @@ fn claude_says_all_in_one_object() {
         .replace('\n', " ");
     let report = claude(&good(&stdout));
     assert_eq!(report.text, "Done.\nAll tests pass.");
-    assert_eq!(report.agent_report.session.as_deref(), Some("7c9e-1"));
-    assert_eq!(report.agent_report.cost_usd, Some(0.1875));
-    assert_eq!(report.agent_report.tokens, Some(TokenCounts { input: 43012, output: 812 }));
-    assert_eq!(report.agent_report.model.as_deref(), Some("large-2"));
+    assert_eq!(report.agent.session.as_deref(), Some("7c9e-1"));
+    assert_eq!(report.agent.cost_usd, Some(0.1875));
+    assert_eq!(report.agent.tokens, Some(TokenCounts { input: 43012, output: 812 }));
+    assert_eq!(report.agent.model.as_deref(), Some("large-2"));
     assert_eq!(report.structured.unwrap()["outcome"], "complete");
     assert_eq!(report.trouble, None);
     assert_eq!(
@@ -53,10 +53,7 @@ fn claudes_stream_ends_with_its_result() {
         "{\"type\":\"result\",\"subtype\":\"succ",
     );
     let report = claude(&good(stream));
-    assert_eq!(
-        (report.text.as_str(), report.agent_report.model.as_deref()),
-        ("last", Some("large-2"))
-    );
+    assert_eq!((report.text.as_str(), report.agent.model.as_deref()), ("last", Some("large-2")));
     assert_eq!(report.trouble, None);
     let array = "[{\"type\":\"system\"},{\"type\":\"result\",\"subtype\":\"success\",\"result\":\"listed\"}]";
     assert_eq!(claude(&good(array)).text, "listed");
@@ -142,8 +139,8 @@ fn codex_says_it_in_events() {
     );
     let report = codex(&good(events));
     assert_eq!(report.text, "Done.");
-    assert_eq!(report.agent_report.session.as_deref(), Some("0199-a"));
-    assert_eq!(report.agent_report.tokens, Some(TokenCounts { input: 24763, output: 122 }));
+    assert_eq!(report.agent.session.as_deref(), Some("0199-a"));
+    assert_eq!(report.agent.tokens, Some(TokenCounts { input: 24763, output: 122 }));
     assert_eq!(
         (report.trouble, report.remarks),
         (None, vec!["`codex` remarks: an odd setting".to_owned()])
@@ -187,11 +184,11 @@ fn gemini_says_it_in_one_object() {
         \"large\": {\"tokens\": {\"prompt\": 24939, \"candidates\": 20, \"total\": 25113, \"thoughts\": 154}}\n    }\n  }\n}\n";
     let report = gemini(&good(stdout));
     assert_eq!(
-        (report.text.as_str(), report.agent_report.session.as_deref()),
+        (report.text.as_str(), report.agent.session.as_deref()),
         ("All is well.", Some("g-1"))
     );
     assert_eq!(
-        (report.agent_report.tokens, report.agent_report.model.as_deref()),
+        (report.agent.tokens, report.agent.model.as_deref()),
         (Some(TokenCounts { input: 25039, output: 179 }), Some("large"))
     );
     assert_eq!((report.trouble, report.remarks), (None, vec![]));
@@ -212,11 +209,11 @@ fn gemini_says_it_in_events() {
     let report =
         gemini(&good(&format!("{begun}{{\"type\":\"result\",\"status\":\"success\",{stats}}}\n")));
     assert_eq!(
-        (report.text.as_str(), report.agent_report.session.as_deref()),
+        (report.text.as_str(), report.agent.session.as_deref()),
         ("All is\nwell.", Some("g-2"))
     );
     assert_eq!(
-        (report.agent_report.tokens, report.agent_report.model.as_deref()),
+        (report.agent.tokens, report.agent.model.as_deref()),
         (Some(TokenCounts { input: 2100, output: 105 }), Some("large"))
     );
     assert_eq!((report.trouble, report.remarks), (None, vec![]));
@@ -225,7 +222,7 @@ fn gemini_says_it_in_events() {
         \"[API Error: {\\\"error\\\":{\\\"code\\\":401,\\\"message\\\":\\\"no\\\"}}]\"}}\n";
     let report = gemini(&printed(&format!("{begun}{error}"), "", Exit::Status(145)));
     assert_eq!((kind(&report), report.text.as_str()), (Some(TroubleKind::Unavailable), ""));
-    assert_eq!(report.agent_report.session.as_deref(), Some("g-2"));
+    assert_eq!(report.agent.session.as_deref(), Some("g-2"));
 
     let report = gemini(&printed(begun, "", Exit::Signal(9)));
     assert_eq!((report.text.as_str(), report.trouble, report.unread.is_some()), ("", None, true));
@@ -237,7 +234,7 @@ fn geminis_errors_come_on_the_other_stream() {
         method\",\n    \"code\": 41\n  }\n}\n";
     let report = gemini(&printed("", auth, Exit::Status(41)));
     assert_eq!(
-        (kind(&report), report.agent_report.session.as_deref()),
+        (kind(&report), report.agent.session.as_deref()),
         (Some(TroubleKind::Unavailable), Some("g"))
     );
     assert_eq!(
@@ -295,11 +292,11 @@ fn opencode_says_it_in_events() {
     let report = opencode(&good(events));
     assert_eq!(report.text, "Done.\n\nAll tests pass.");
     assert_eq!(
-        (report.agent_report.session.as_deref(), report.agent_report.cost_usd),
+        (report.agent.session.as_deref(), report.agent.cost_usd),
         (Some("ses_1"), Some(0.75))
     );
     assert_eq!(
-        (report.agent_report.tokens, report.trouble),
+        (report.agent.tokens, report.trouble),
         (Some(TokenCounts { input: 118, output: 8 }), None)
     );
 }
