@@ -9,13 +9,13 @@ use crate::domain::{
     Ticket, Timestamp, Visit, WorkflowName, approving, rejecting,
 };
 use crate::files::json;
+use crate::files::task_file::{BodyComment, BodyParts, body_parts};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::rules::outputs::{Field, FieldInput};
 use crate::rules::routing::reviews::standing_reviews;
 use crate::tasks::view::brief::{brief_markdown, task_brief};
-use crate::tasks::view::comments::{TaskComment, split_comments};
 use crate::tasks::view::phrases::{act, leads_to};
 use crate::tasks::view::task_view::show;
 use crate::tasks::view::why::{OutcomeEffect, OutcomePreview, why};
@@ -60,7 +60,7 @@ pub(crate) struct TaskDetails {
 pub(crate) struct TaskSheet {
     /// The body without its comments.
     pub text: String,
-    pub comments: Vec<TaskComment>,
+    pub comments: Vec<BodyComment>,
     /// The open points of reviews.
     pub points: Vec<OpenPoint>,
     pub created: Timestamp,
@@ -87,7 +87,8 @@ pub(crate) struct OpenPoint {
 
 impl TaskSheet {
     fn of(task: &Task, body: &str) -> Self {
-        let (text, comments) = split_comments(body);
+        let BodyParts { texts, comments } = body_parts(body);
+        let text = texts.concat().trim().to_owned();
         let points = |(review, _): (ReviewContext, bool)| {
             let ReviewContext { from_agent: by, timestamp: at, blockers, notes, .. } = review;
             let all = blockers.into_iter().chain(notes);

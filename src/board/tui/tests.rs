@@ -27,9 +27,9 @@ use crate::board::model::page::{
     OpenPoint, OpeningPage, OutcomeChoice, OutputField, TaskDetails, TaskSheet, TimelineEntry,
 };
 use crate::domain::{Map, Outcome, Priority, Status, Timestamp};
+use crate::files::task_file::BodyComment;
 use crate::rules::outputs::FieldInput;
 use crate::storage::FileStat;
-use crate::tasks::view::comments::TaskComment;
 use crate::tasks::view::phrases::{self, Turn, TurnKind};
 use crate::tasks::view::work_diff::WorkDiff;
 
@@ -220,7 +220,7 @@ fn page(id: &str) -> LoadedPage {
         timeline: vec![entry],
         sheet: TaskSheet {
             text: "# Why\n\nBecause shops take money, and a sentence that is longer than the pane has to be wrapped at a blank somewhere.\n- [ ] one\n- [x] two\n".to_owned(),
-            comments: vec![TaskComment {
+            comments: vec![BodyComment {
                 by: "human-ben".to_owned(),
                 at: time("2026-02-15T14:02:00Z"),
                 text: "Look at Safari\u{1b}, too".to_owned(),

@@ -202,8 +202,9 @@ impl HistoryPage<'_> {
         lines.extend(
             visits.map(|(place, visit)| self.visit(visit, self.view.named.contains(&place))),
         );
-        lines.extend(self.view.comments.iter().map(|(name, at, text)| {
-            simple(*at, person(self.rules, name), "comment", one_line(text))
+        lines.extend(self.view.comments.iter().map(|comment| {
+            let (name, text) = (person(self.rules, &comment.by), one_line(&comment.text));
+            simple(comment.at, name, "comment", text)
         }));
         lines.extend(task.routing.claimed.zip(task.gate.as_ref()).map(|(at, open)| {
             let act = format!("took it at {}", open.current);

@@ -125,8 +125,8 @@ impl ShownTask<'_> {
             page.head("Comments");
         }
         for comment in &parts.comments {
-            page.line(format!("  {}, {}", person(rules, comment.name), self.ago(comment.at)));
-            markdown(&mut page, comment.text, "    ");
+            page.line(format!("  {}, {}", person(rules, &comment.by), self.ago(comment.at)));
+            markdown(&mut page, &comment.text, "    ");
         }
         page.line("");
         page.columns(&self.facts(named));

@@ -1,7 +1,6 @@
 //! One task as it is shown to people and programs.
 
 pub(crate) mod brief;
-pub(crate) mod comments;
 pub(crate) mod phrases;
 pub(crate) mod task_view;
 pub(crate) mod why;

@@ -374,8 +374,7 @@ pub(crate) struct HistoryView {
     pub task: Task,
     /// The indexes of entries whose person was only named.
     pub named: BTreeSet<usize>,
-    /// The comments in its body: name, time and text.
-    pub comments: Vec<(String, Timestamp, String)>,
+    pub comments: Vec<BodyComment>,
     /// The seconds since the open visit began.
     pub open_seconds: Option<u64>,
 }
@@ -387,8 +386,6 @@ pub(crate) fn history(
 ) -> Result<(HistoryView, InForce), ProjectError> {
     let (view, in_force) = show(workspace, id)?;
     let comments = body_parts(view.file.body()).comments;
-    let comment = |one: &BodyComment<'_>| (one.name.to_owned(), one.at, one.text.to_owned());
-    let comments = comments.iter().map(comment).collect();
     let task = view.file.task;
     let named = named_entries(workspace, &in_force, &view.path, &task)?;
     let now = workspace.now().as_second();

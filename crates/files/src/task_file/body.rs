@@ -88,15 +88,16 @@ pub fn passages(body: &str) -> Vec<&str> {
 pub struct BodyParts<'b> {
     /// The task's text, and what completions added, in order.
     pub texts: Vec<&'b str>,
-    pub comments: Vec<BodyComment<'b>>,
+    pub comments: Vec<BodyComment>,
 }
 
 /// A comment in a body.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BodyComment<'b> {
-    pub name: &'b str,
+pub struct BodyComment {
+    /// The name of whoever wrote it, as the text has it.
+    pub by: String,
     pub at: Timestamp,
-    pub text: &'b str,
+    pub text: String,
 }
 
 /// Splits a body into its texts and its comments.
@@ -120,10 +121,10 @@ pub fn body_parts(body: &str) -> BodyParts<'_> {
 }
 
 /// Reads a comment after its marker, as [`with_comment`] writes it.
-fn comment(text: &str) -> Option<BodyComment<'_>> {
+fn comment(text: &str) -> Option<BodyComment> {
     let (head, text) = text.trim_start().split_once('\n')?;
-    let (name, at) = head.trim().strip_prefix("**")?.strip_suffix(':')?.rsplit_once("**, ")?;
-    Some(BodyComment { name, at: at.parse().ok()?, text: text.trim() })
+    let (by, at) = head.trim().strip_prefix("**")?.strip_suffix(':')?.rsplit_once("**, ")?;
+    Some(BodyComment { by: by.to_owned(), at: at.parse().ok()?, text: text.trim().to_owned() })
 }
 
 /// Returns the passage marked as superseded, if it is the work of one of these tickets.
@@ -156,4 +157,25 @@ fn followed(file: &Frontmatter<'_>, standing: &str, mut text: String) -> String 
         (false, false) => "\n",
     };
     format!("{standing}{gap}{text}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_are_apart_from_the_text() {
+        let body = "Text.\n\n<!-- aof:comment -->\n**Ada**, 2026-02-16T10:00:00Z:\n\nFirst: yes.\n\n\
+                    <!-- aof:work AOF-abc@0 -->\n## plan by agent-7\n\nWork.\n\n\
+                    <!-- aof:comment -->\n**Bo b**, 2026-02-16T11:00:00Z:\n\n- Second\n\n<!-- aof:comment -->\nno head\n";
+        for body in [body.to_owned(), body.replace('\n', "\r\n")] {
+            let parts = body_parts(&body);
+            let shown: Vec<_> = parts.comments.iter().map(|one| (&*one.by, &*one.text)).collect();
+            assert_eq!(shown, [("Ada", "First: yes."), ("Bo b", "- Second")]);
+            let texts: Vec<String> =
+                parts.texts.iter().map(|text| text.trim().replace('\r', "")).collect();
+            assert_eq!(texts, ["Text.", "## plan by agent-7\n\nWork.", "no head"]);
+        }
+        assert_eq!(body_parts("\n"), BodyParts::default());
+    }
 }

@@ -7,7 +7,7 @@ use crate::board::pages::layout::PageFrame;
 use crate::board::pages::markdown::markdown;
 use crate::board::pages::parts::{icon, initials, sign};
 use crate::domain::{AgentId, Timestamp};
-use crate::tasks::view::comments::TaskComment;
+use crate::files::task_file::BodyComment;
 use crate::tasks::view::phrases;
 
 /// Returns what happened to a task, the newest first, below the heading of each day.
@@ -60,7 +60,7 @@ fn visit(frame: &PageFrame, entry: &TimelineEntry) -> Markup {
     }
 }
 
-fn comment(frame: &PageFrame, comment: &TaskComment) -> Markup {
+fn comment(frame: &PageFrame, comment: &BodyComment) -> Markup {
     let agent = comment.by.parse::<AgentId>().ok();
     html! {
         @match &agent {
