@@ -180,10 +180,8 @@ pub(crate) fn ask(
     let prompt = Terminal { output, stop, has_ended: Cell::new(false) };
     let mut is_shown = false;
     loop {
-        if !std::mem::replace(&mut is_shown, true) {
-            output.say(format!("\n{}", keys.lines()));
-        }
-        let Some(key) = prompt.key() else { return PersonReply::Ended };
+        let lines = (!std::mem::replace(&mut is_shown, true)).then(|| keys.lines());
+        let Some(key) = prompt.key(lines) else { return PersonReply::Ended };
         let reply = match keys.meaning(key) {
             Some(PromptKey::Skip) => return PersonReply::Later,
             Some(PromptKey::Leave) => return PersonReply::Ended,
@@ -358,9 +356,13 @@ impl Terminal<'_> {
         (line != "q" && !line.starts_with('\u{1b}')).then_some(line)
     }
 
-    /// Returns the key that the person presses; `None` if they leave, the input has ended, or the run must stop.
-    fn key(&self) -> Option<char> {
+    /// Shows the keys, and returns the one that the person presses; `None` if they leave, the input has ended, or the run must stop.
+    fn key(&self, lines: Option<String>) -> Option<char> {
+        // The mode comes first: whoever sees the keys may press one.
         let mode = KeyMode::begin().ok();
+        if let Some(lines) = lines {
+            self.output.say(format!("\n{lines}"));
+        }
         let read = self.read("> ", |input| {
             let mut bytes = Vec::new();
             let mut byte = [0];

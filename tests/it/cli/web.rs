@@ -909,8 +909,10 @@ fn no_door_gives_a_task_to_anybody_unless_the_remote_confirms_it() {
     seat.screen_has("Add login");
     seat.presses("p");
     seat.screen_has("nothing can be claimed");
-    seat.presses("\x1bq");
-    drop(seat);
+    seat.presses("\x1b");
+    seat.screen_lacks("nothing can be claimed");
+    seat.presses("q");
+    let _ = seat.ends();
 
     assert_eq!((env.head(), env.task_text(&id)), before);
     std::fs::rename(env.path("../gone.git"), env.path("../hub.git")).unwrap();
