@@ -256,7 +256,7 @@ fn leaving_at_any_prompt_of_decide_records_nothing() {
         (&["m"], "Comment: "),
     ];
     for (keys, prompt) in prompts {
-        for leaves in ["q", "\u{3}", "\u{1b}", "hang up"] {
+        for leaves in ["q", "\u{3}", "\u{1b}", "end"] {
             let mut seat = Seat::of(&env, &["decide"]);
             seat.shows("1 of 13");
             seat.shows("q leave");
@@ -267,8 +267,9 @@ fn leaving_at_any_prompt_of_decide_records_nothing() {
                 seat.shows(prompt);
             }
             match leaves {
-                "hang up" => {
-                    send("HUP", &seat.child);
+                // Under `nohup` a hang-up is ignored.
+                "end" => {
+                    send("TERM", &seat.child);
                     let _ = seat.ends();
                 }
                 // At a text, the terminal makes a signal of ctrl-c.
