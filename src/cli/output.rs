@@ -75,7 +75,8 @@ impl Output {
             // The reader may leave before the end.
             let _ = stdin.write_all(&bytes);
         }
-        child.wait().is_ok()
+        // A shell that cannot start the program says so by its exit status.
+        child.wait().is_ok_and(|status| !matches!(status.code(), Some(126 | 127)))
     }
 
     /// Returns true if `--json` was given.

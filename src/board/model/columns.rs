@@ -382,7 +382,7 @@ fn words(
     }
 }
 
-/// Returns the people whose names mean somebody else without `human-`.
+/// Returns the people who are shown with `human-`: something else has their short name.
 fn full_names(rules: &Rules) -> Vec<AgentId> {
     let known = rules.org.all_agents().into_iter();
     let people = known.filter(|agent| agent.is_human());

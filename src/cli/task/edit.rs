@@ -443,7 +443,7 @@ fn entries(text: &str) -> Result<Vec<Value>, String> {
         }
     }
     if found.is_empty() {
-        return Err("it is no JSON, and has no line that begins with `- [ ]`".to_owned());
+        return Err("it is neither JSON nor Markdown with lines that begin with `- [ ]`".to_owned());
     }
     let task = |(title, body): (String, Vec<&str>)| {
         let indent =

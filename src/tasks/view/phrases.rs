@@ -51,8 +51,7 @@ pub(crate) fn acted(label: &str, leads: &str) -> String {
     if leads.is_empty() { done.to_owned() } else { format!("{done} → {leads}") }
 }
 
-/// Returns the places to which a route leads: the next gates at which somebody works, beyond those that decide by themselves, or
-/// `done`.
+/// Returns the next gates at which somebody works, or `done`. A gate that decides by itself stands for its own targets.
 pub(crate) fn leads_to(workflow: &Workflow, to: &Destination) -> String {
     let (mut places, mut seen, mut open) = (Vec::new(), Vec::new(), vec![to.clone()]);
     let ways = edges(workflow);

@@ -258,6 +258,7 @@ fn a_long_list_goes_through_the_pager_of_git_and_nothing_else_does() {
     for (name, value) in [("AOF_AGENT", "agent-7"), ("CI", "true"), ("TERM", "dumb")] {
         assert!(!paged(&["list"], &[(name, value)]), "{name}");
     }
+    assert!(!paged(&["list"], &[("GIT_PAGER", "no-such-pager")]), "the list is shown all the same");
     let short = Seat::with(&env, &["list", "--limit", "3"], |command| {
         command.env("TERM", "xterm").env("GIT_PAGER", "sed s/^/paged:/");
     });

@@ -216,7 +216,7 @@ impl TuiState {
             }
             KeyAct::Comment => (FormPurpose::Act(&COMMENT, ticket), "Comment", "comment"),
             KeyAct::PlanFor => {
-                (FormPurpose::Plan(ticket), "Plan for", "names; none: planned for nobody")
+                (FormPurpose::Plan(ticket), "Plan for", "names; empty removes the plan")
             }
             KeyAct::Take => {
                 let act = BoardAct {
