@@ -23,6 +23,7 @@ use crate::setup::template::Template;
 use crate::system::terminal::all_quoted;
 use crate::tasks::complete::Signing;
 use crate::tasks::plan::DryRun;
+use crate::tasks::view::phrases::{dated, moment};
 
 /// The environment variable that names the agent, unless `--agent` does.
 pub(crate) const AGENT: &str = "AOF_AGENT";
@@ -290,22 +291,44 @@ pub(crate) fn between(start: Timestamp, end: Timestamp) -> String {
     length(u64::try_from(end.as_second() - start.as_second()).unwrap_or(0))
 }
 
-/// Returns a time as text: at a terminal in the person's time zone, in the format of git's log; elsewhere in UTC for programs.
-pub(crate) fn local_time(at: Timestamp) -> String {
+/// Returns an exact time: at a terminal in the person's time zone, in the format of git's log; elsewhere in UTC for programs.
+pub(crate) fn exact_time(at: Timestamp) -> String {
     if !std::io::stdout().is_terminal() {
         return Timestamp::from_second(at.as_second()).unwrap_or(at).to_string();
     }
     at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M %z").to_string()
 }
 
-/// Returns a sentence with its times in the format of [`local_time`].
+/// Returns a time in the person's time zone: at a terminal `14:02`, `yesterday 14:02` or `Nov 3, 14:02`, elsewhere always with the day.
+pub(crate) fn local_time(at: Timestamp) -> String {
+    let words = if std::io::stdout().is_terminal() { moment } else { dated };
+    words(at, now(), &TimeZone::system())
+}
+
+/// Returns a sentence with its times in the format of [`local_time`]: `ended it at 14:02`, `yesterday 14:02`, `on Nov 3, 14:02`.
 pub(crate) fn with_local_times(text: &str) -> String {
-    let word = |word: &str| {
+    with_times(text, local_time)
+}
+
+/// Returns a sentence with its times in another format.
+pub(crate) fn with_times(text: &str, format: fn(Timestamp) -> String) -> String {
+    let mut words: Vec<String> = Vec::new();
+    for word in text.split(' ') {
         let bare = word.trim_end_matches([',', ';', '.', ':', ')']);
-        let at = bare.parse().ok().map(local_time);
-        at.map_or_else(|| word.to_owned(), |at| at + &word[bare.len()..])
-    };
-    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
+        let Ok(at) = bare.parse().map(format) else {
+            words.push(word.to_owned());
+            continue;
+        };
+        if words.last().is_some_and(|word| word == "at") {
+            match at.chars().next() {
+                Some('0'..='9') | None => {}
+                Some('a'..='z') => drop(words.pop()),
+                _ => words.splice(words.len() - 1.., ["on".to_owned()]).for_each(drop),
+            }
+        }
+        words.push(at + &word[bare.len()..]);
+    }
+    words.join(" ")
 }
 
 /// A time in the past, as people type it: `30d`, `2026-11-01`, `2026-11-01T09:00:00Z`.

@@ -1,5 +1,7 @@
 //! Commands about commits: `aof merge-driver`, `aof sync` and `aof verify`.
 
+mod staged;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -13,9 +15,8 @@ use crate::domain::AgentId;
 use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::files::allowed_signers;
 use crate::files::printable::inert;
-use crate::git::{GitError, HistoryOverride, Marks, Prompts, Repository};
+use crate::git::{HistoryOverride, Marks, Prompts};
 use crate::history::merge_driver::{drive, is_virtual_base};
-use crate::history::staged_check::{StagedFault, merge_again, staged_faults};
 use crate::history::sync::outcome::{CommitLine, SyncEnd, SyncResult};
 use crate::history::sync::sync_loop::{ForeignCommits, SyncOptions, SyncStart, sync};
 use crate::history::unmerged::merge_unmerged;
@@ -24,9 +25,8 @@ use crate::history::verify::commit_archive::{
 };
 use crate::history::verify::finding::HistoryFinding;
 use crate::history::verify::history::{Range, RangeStart, Verification, verify};
-use crate::project::error::ProjectError;
 use crate::rules::merge::{Dropped, Superseded};
-use crate::system::terminal::{all_quoted, quoted};
+use crate::system::terminal::quoted;
 use crate::tasks::merge::versions::{Conflict, FileMerge, Versions};
 use crate::tasks::plan::DryRun;
 
@@ -76,7 +76,7 @@ pub(crate) fn run_merge_driver(session: &Session, args: &MergeDriverArgs) -> Cli
         _ if args.settle => {
             merge_all_unmerged(session, if args.dry_run { DryRun::Yes } else { DryRun::No })
         }
-        _ if args.check_staged => Ok(check_staged(session)),
+        _ if args.check_staged => Ok(staged::check(session)),
         (Some(base), Some(ours), Some(theirs), Some(path)) => {
             // For git, 1 means a conflict; with 2, git's configuration merges the file as text.
             merge(session, args, [base, ours, theirs], path).map_err(|error| CliError::Command {
@@ -193,71 +193,6 @@ fn merge_all_unmerged(session: &Session, mode: DryRun) -> CliResult {
         session.output.say("dry run: nothing was written");
     }
     Ok(code)
-}
-
-const BEFORE_ALL: &str = " (before `git commit -a`, run `aof watch --once`)";
-
-/// Refuses a commit that reverts or imitates the work of aof. Accepts a commit that cannot be checked.
-fn check_staged(session: &Session) -> ExitCode {
-    let found = Repository::discover(&session.directory)
-        .map_err(ProjectError::from)
-        .and_then(|repository| Ok((staged_faults(&repository)?, repository)));
-    let (found, repository) = match found {
-        // With `git --git-dir`, git's folder may be outside of any project.
-        Err(ProjectError::Git(GitError::NoRepository { .. })) => return ExitCode::SUCCESS,
-        Err(error) => {
-            let why = inert(&session.runnable(error.problem())).replace('\n', " ");
-            session.output.say(format!(
-                "{} {why}; `aof verify` checks the commit once it is made",
-                yellow("not checked:")
-            ));
-            return ExitCode::SUCCESS;
-        }
-        Ok(found) => found,
-    };
-    for (fault, paths) in &found {
-        let files = paths.join(", ");
-        let (problem, more) = match fault {
-            StagedFault::TakesBack => (
-                format!(
-                    "take back what is committed of {files}: what is staged is older, or was changed by hand"
-                ),
-                "",
-            ),
-            StagedFault::AddsEntries => (
-                format!("commit steps of {files} that aof did not make on this branch"),
-                "; `git merge` brings in those of another branch",
-            ),
-            StagedFault::Removes => (
-                format!("remove {files}, which aof keeps with its history"),
-                "; `aof cancel` ends a task",
-            ),
-            StagedFault::Misread => (
-                format!("commit what is not read as it is meant in {files}"),
-                "; `aof status` says what, and how to write it",
-            ),
-        };
-        let again = if *fault == StagedFault::Misread { "" } else { BEFORE_ALL };
-        let fix = merge_again(&repository, *fault, paths).unwrap_or_else(|| {
-            let named = all_quoted(paths.iter().map(String::as_str));
-            format!(
-                "`git restore --staged {named}` leaves that out; then commit again{again}{more}"
-            )
-        });
-        session.output.say(format!(
-            "{} this would {}\n{}",
-            red("not committed:"),
-            inert(&problem),
-            inert(&session.runnable(fix))
-        ));
-    }
-    if found.is_empty() {
-        return ExitCode::SUCCESS;
-    }
-    let is_misread = found.iter().all(|(fault, _)| *fault == StagedFault::Misread);
-    let by = if is_misread { "`aof status`" } else { "`aof verify`" };
-    session.output.say(format!("`git commit --no-verify` commits it anyway, and {by} reports it"));
-    ExitCode::FAILURE
 }
 
 /// The number of commits that are listed in each direction.

@@ -4,7 +4,7 @@ pub(crate) mod stats;
 
 use std::collections::VecDeque;
 use std::fs::{self, Permissions};
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,12 +12,13 @@ use std::thread;
 use std::time::Duration;
 
 use clap::ValueEnum;
+use jiff::tz::TimeZone;
 use serde_json::json;
 
 use crate::cli::render::changes;
 use crate::cli::{
-    CliError, CliResult, PastTime, Session, cyan, first_of, green, local_time, now, one_of, red,
-    yellow,
+    CliError, CliResult, PastTime, Session, bold, cyan, exact_time, first_of, green, local_time,
+    now, one_of, red, yellow,
 };
 use crate::domain::{AgentId, EventKind, Level, TypedTask};
 use crate::files::event::line::EventLine;
@@ -35,6 +36,7 @@ use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::Outbox;
 use crate::tasks::headers::lookup;
+use crate::tasks::view::phrases::day;
 
 /// The interval at which `--follow` looks for new events.
 const POLL: Duration = Duration::from_millis(200);
@@ -111,9 +113,10 @@ pub(crate) fn run_events(session: &Session, args: &EventsArgs) -> CliResult {
     let last = args.last.or_else(|| (args.follow && args.since.is_none()).then_some(RECENT));
     let most = last.unwrap_or(usize::MAX);
     let mut recent = VecDeque::new();
+    let mut log = EventLog { session, day: String::new() };
     read(session, &mut reader, &wanted, &mut |event, text| {
         if last.is_none() {
-            return show(session, &event, &text);
+            return log.show(&event, &text);
         }
         recent.push_back((event, text));
         if recent.len() > most {
@@ -121,11 +124,11 @@ pub(crate) fn run_events(session: &Session, args: &EventsArgs) -> CliResult {
         }
     })?;
     for (event, text) in &recent {
-        show(session, event, text);
+        log.show(event, text);
     }
     while args.follow && !session.output.is_closed() {
         thread::sleep(POLL);
-        let mut show = |event: Box<EventLine>, text: String| show(session, &event, &text);
+        let mut show = |event: Box<EventLine>, text: String| log.show(&event, &text);
         read(session, &mut reader, &wanted, &mut show)?;
         reader.refresh(&workspace)?;
         read(session, &mut reader, &wanted, &mut show)?;
@@ -159,19 +162,41 @@ fn read(
     Ok(())
 }
 
-fn show(session: &Session, event: &EventLine, text: &str) {
-    if session.output.is_json() {
-        return session.output.line(text);
+/// The events for a person; at a terminal below headings of days.
+struct EventLog<'s> {
+    session: &'s Session,
+    /// The last heading.
+    day: String,
+}
+
+impl EventLog<'_> {
+    fn show(&mut self, event: &EventLine, text: &str) {
+        let (output, zone) = (self.session.output, TimeZone::system());
+        if output.is_json() {
+            return output.line(text);
+        }
+        let time = if self.session.verbose {
+            exact_time(event.at)
+        } else if !io::stdout().is_terminal() {
+            // Each line can be read alone.
+            local_time(event.at)
+        } else {
+            let day = day(event.at, now(), &zone);
+            if day != self.day {
+                output.line(bold(&day));
+                self.day = day;
+            }
+            format!("  {}", event.at.to_zoned(zone).strftime("%H:%M"))
+        };
+        let task = event.text("taskId").map(|task| format!("{}  ", cyan(inert(task))));
+        let level = match event.level {
+            Level::Info => String::new(),
+            Level::Warn => yellow("warning: "),
+            Level::Error => red("error: "),
+        };
+        let task = task.unwrap_or_default();
+        output.line(format!("{time}  {task}{level}{}", event_words(event)));
     }
-    let time = local_time(event.at);
-    let task = event.text("taskId").map(|task| format!("{}  ", cyan(inert(task))));
-    let level = match event.level {
-        Level::Info => String::new(),
-        Level::Warn => yellow("warning: "),
-        Level::Error => red("error: "),
-    };
-    let task = task.unwrap_or_default();
-    session.output.line(format!("{time}  {task}{level}{}", event_words(event)));
 }
 
 fn show_rebuilt(session: &Session, rebuilt: &Rebuilt) {
@@ -343,7 +368,7 @@ pub(crate) fn deliver_due_notices(session: &Session, workspace: &Workspace) -> C
 fn line(message: &OutgoingMessage) -> String {
     let state = match (message.state, message.next) {
         (OutgoingState::Dropped, _) => red("given up"),
-        (_, Some(next)) => yellow(format!("waits until {next:.0}")),
+        (_, Some(next)) => yellow(format!("waits until {}", local_time(next))),
         (_, None) => green("due"),
     };
     let task = message.task.as_ref().map(|task| format!("{task} ")).unwrap_or_default();

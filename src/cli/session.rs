@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tracing::Level;
 use tracing_subscriber::fmt::format::Writer;
 
-use super::arguments::{Global, LogFormat, now};
+use super::arguments::{Global, LogFormat, exact_time, local_time, now, with_times};
 use super::error::{CliError, CliResult};
 use super::output::{Output, bold, json_line, merged, painted, red, short, yellow};
 use crate::domain::{AgentId, TaskId, Ticket, TypedTask};
@@ -71,7 +71,7 @@ impl Session {
             output.say(problem);
             return value;
         }
-        output.say(format!("{} {problem}", red("error:")));
+        output.say(format!("{} {}", red("error:"), self.with_times(&problem)));
         if let Some(
             ProjectError::UnreadableTask { diagnostics, .. }
             | ProjectError::InvalidTests { diagnostics, .. }
@@ -83,7 +83,8 @@ impl Session {
             output.say(format!("\n{}", painted(diagnostics)));
         }
         if let Some(fix) = error.fix() {
-            output.say(format!("\n{} {}", bold("hint:"), inert(&self.runnable(fix))));
+            let fix = self.with_times(&inert(&self.runnable(fix)));
+            output.say(format!("\n{} {fix}", bold("hint:")));
         }
         if let Some(example) = error.example() {
             output.say(format!("\nexample:\n{example}"));
@@ -101,6 +102,11 @@ impl Session {
         self.output.line(json_line(merged(ended, value)).to_string());
         self.output.say(inert(&problem));
         ExitCode::from(error.exit_code())
+    }
+
+    /// Returns a sentence with its times as people read them; exact ones with `-v`.
+    pub(crate) fn with_times(&self, text: &str) -> String {
+        with_times(text, if self.verbose { exact_time } else { local_time })
     }
 
     fn error_value(&self, error: &CliError) -> Value {

@@ -27,7 +27,7 @@ use crate::project::error::{ProjectError, reason_of};
 use crate::project::workspace::Workspace;
 use crate::storage::layout::{BRANCH, INBOX};
 use crate::tasks::plan::{Changed, DryRun};
-use crate::tasks::view::task_view::{gates_passed, warnings_value};
+use crate::tasks::view::task_view::{step_of, warnings_value};
 use crate::watch::metrics::Metrics;
 use crate::watch::report::DeliveryOutcome;
 use crate::watch::report::{EventSource, WatchReport};
@@ -398,10 +398,9 @@ fn shown_delivery(session: &Session, delivered: &DeliveryOutcome) -> ShownReport
                 let text = format!("{id}  `{}` was counted before", on_one_line(name));
                 return (Level::INFO, value, text);
             }
-            let outcome = visit.map(|visit| visit.outcome.to_string()).unwrap_or_default();
             let agent = visit.and_then(|visit| visit.agent.as_ref());
             let agent = agent.map(|agent| format!(" by {agent}")).unwrap_or_default();
-            let text = format!("{id}  {} ({outcome}){agent}", inert(&gates_passed(changed)));
+            let text = format!("{id}  {}{agent}", inert(&step_of(changed)));
             (Level::INFO, value, with_warnings(text, changed))
         }
         DeliveryOutcome::Refused { name, reason, path } => {

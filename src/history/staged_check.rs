@@ -5,7 +5,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::domain::{TaskId, TaskLayout, Timestamp};
+use crate::domain::{Severity, TaskId, TaskLayout, Timestamp};
+use crate::files::config::configuration::{PROJECT_FILE, RuleFile, Source};
+use crate::files::diagnostic::Diagnostic;
 use crate::files::task_file;
 use crate::files::task_file::misread::misread;
 use crate::files::task_file::{Defaults, Origin, TaskFile};
@@ -14,6 +16,7 @@ use crate::git::{ChangedFile, CommitId, ObjectId, Repository};
 use crate::history::commit_tasks::{id_of, project_folders};
 use crate::project::active_rules::default_rules;
 use crate::project::error::ProjectError;
+use crate::project::rule_files::compiled;
 use crate::rules::replay::same_engine_fields;
 use crate::storage::layout::task_path;
 use crate::system::terminal::quoted;
@@ -53,9 +56,9 @@ pub(crate) fn staged_faults(
     for theirs in repository.commits_to_merge() {
         merged.push((theirs, repository.merge_bases(head, theirs)?));
     }
-    let staged = repository.staged_paths()?;
+    let staged = repository.staged_files()?;
     let staged: BTreeSet<(ProjectTask, &str)> =
-        staged.iter().filter_map(|path| Some((staged_task(path)?, path.as_str()))).collect();
+        staged.iter().filter_map(|(path, _)| Some((staged_task(path)?, path.as_str()))).collect();
     let workflow = default_rules()?.project.default_workflow.clone();
     let defaults = Defaults { workflow, created: Timestamp::UNIX_EPOCH };
     let is_replaying = merged.is_empty() && repository.merge_in_progress()?.is_some();
@@ -68,6 +71,52 @@ pub(crate) fn staged_faults(
         }
     }
     Ok(faults)
+}
+
+/// Returns the errors of rules that are valid now, and would not be after the next commit.
+pub(crate) fn staged_rule_errors(repository: &Repository) -> Result<Vec<Diagnostic>, ProjectError> {
+    let Some(head) = repository.head_for_reading()?.commit else { return Ok(Vec::new()) };
+    let mut changes = repository.staged_changes(head)?;
+    changes.retain(|file| rule_place(&file.path).is_some());
+    let mut errors = Vec::new();
+    if changes.is_empty() {
+        return Ok(errors);
+    }
+    let after: BTreeMap<String, ObjectId> = repository.staged_files()?.into_iter().collect();
+    let mut before = after.clone();
+    for file in &changes {
+        before.remove(&file.path);
+        before.extend(file.before.map(|content| (file.path.clone(), content)));
+    }
+    let folders = changes.iter().filter_map(|file| Some(rule_place(&file.path)?.0));
+    for project in folders.collect::<BTreeSet<_>>() {
+        let rules = |files: &BTreeMap<String, ObjectId>| -> Result<_, ProjectError> {
+            let mut sources = Vec::new();
+            for (path, content) in files {
+                if let Some((folder, name)) = rule_place(path)
+                    && folder == project
+                {
+                    let bytes = repository.read_blob(*content)?[..].to_vec();
+                    sources.push(Source { name: name.to_owned(), bytes });
+                }
+            }
+            Ok(compiled(&sources).map(|_| sources.iter().any(|file| file.name == PROJECT_FILE)))
+        };
+        // A folder of something else may have such files, too.
+        if rules(&before)? == Ok(true)
+            && let Err(found) = rules(&after)?
+        {
+            errors.extend(found.into_iter().filter(|one| one.severity == Severity::Error));
+        }
+    }
+    Ok(errors)
+}
+
+/// Returns the folder of a project, and the name in it, for a path that may be a rule file.
+fn rule_place(path: &str) -> Option<(&str, &str)> {
+    let starts = path.match_indices('/').map(|(at, _)| at + 1);
+    let start = [0].into_iter().chain(starts).find(|at| RuleFile::at(&path[*at..]).is_some())?;
+    Some((&path[..start], &path[start..]))
 }
 
 /// Returns the branch whose merge aof has overtaken: the index has its versions of these files, and HEAD lacks it. Git writes files and

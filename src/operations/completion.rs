@@ -6,7 +6,7 @@ use crate::domain::ssh::SshFault;
 use crate::domain::{AgentId, Completion, CompletionContent, SshSignature, Ticket, Timestamp};
 use crate::storage::random::ulid;
 use crate::tasks::complete::{complete, complete_signed};
-use crate::tasks::view::task_view::gates_passed;
+use crate::tasks::view::task_view::step_of;
 
 pub(super) fn complete_visit(call: &Call<'_>, ticket: &Ticket) -> Result<Done, CallFault> {
     let completion = completion(call.given, ticket, call.agent()?, call.workspace.now())?;
@@ -14,8 +14,7 @@ pub(super) fn complete_visit(call: &Call<'_>, ticket: &Ticket) -> Result<Done, C
         Some(signing) => complete_signed(call.workspace, &completion, signing, call.dry_run)?,
         None => complete(call.workspace, &completion, call.dry_run)?,
     };
-    let outcome = completion.content.outcome.unwrap_or_default();
-    Ok(Done::one(format!("{} ({outcome})", gates_passed(&changed)), changed))
+    Ok(Done::one(step_of(&changed), changed))
 }
 
 /// Decodes a completion. It gets an id if none is given.

@@ -9,7 +9,7 @@ use crate::project::error::ProjectError;
 use crate::rules::{Act, Actor};
 use crate::tasks::actions;
 use crate::tasks::plan::Changed;
-use crate::tasks::view::task_view::gates_passed;
+use crate::tasks::view::task_view::step_of;
 
 type StepDone = Result<Done, CallFault>;
 
@@ -67,20 +67,20 @@ pub(super) fn reopen(call: &Call<'_>, ticket: &Ticket) -> StepDone {
     let (to, reason): (GateId, _) = (needed(call.given, "to")?, reason(call));
     let act = |by| Act::Reopen { by, to: to.clone(), reason: reason.clone() };
     let changed = act_on_task(call, ticket, Remedy::Reopen, &act)?;
-    Ok(Done::one(format!("{} (reopened)", gates_passed(&changed)), changed))
+    Ok(Done::one(step_of(&changed), changed))
 }
 
 pub(super) fn override_to(call: &Call<'_>, ticket: &Ticket) -> StepDone {
     let (to, reason): (GateId, _) = (needed(call.given, "to")?, reason(call));
     let act = |by| Act::Override { by, to: to.clone(), reason: reason.clone() };
     let changed = act_on_task(call, ticket, Remedy::Override, &act)?;
-    Ok(Done::one(format!("{} (override)", gates_passed(&changed)), changed))
+    Ok(Done::one(step_of(&changed), changed))
 }
 
 pub(super) fn undo(call: &Call<'_>, ticket: &Ticket) -> StepDone {
     let reason = call.given.text("reason");
     let changed = actions::undo(call.workspace, ticket, call.by, reason.as_deref(), call.dry_run)?;
-    Ok(Done::one(format!("{} (undone)", gates_passed(&changed)).trim(), changed))
+    Ok(Done::one(format!("{} (undone)", step_of(&changed)).trim(), changed))
 }
 
 fn act_on_task(

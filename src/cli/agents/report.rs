@@ -18,9 +18,10 @@ use crate::agents::runner::{
 use crate::cli::task::approval::{self, PersonReply};
 use crate::cli::{
     CliResult, Output, Session, counted, cyan, dim, green, json_line, length, merged, now, red,
-    yellow,
+    with_local_times, yellow,
 };
 use crate::domain::{AgentId, Blocker, Completion, Status, Ticket, listed};
+use crate::files::event::render::step_words;
 use crate::files::printable::{inert, one_line};
 use crate::project::git_hints::GitCommands;
 use crate::project::workspace::Workspace;
@@ -65,7 +66,7 @@ pub(crate) fn show(
         let ended = json!({"event": "ended", "success": code == 0, "error": error});
         session.output.line(json_line(merged(ended, value)).to_string());
     } else {
-        session.output.line(format!("{subject}{text}"));
+        session.output.line(format!("{subject}{}", session.with_times(&text)));
         // No one works on a failed task, so no one else gets the wishes of its last gate.
         if matches!(result.end, RunOutcome::Finished(Status::Failed)) {
             let lines = requests.lines().map(|line| format!("  {}", inert(line)));
@@ -151,16 +152,16 @@ pub(crate) fn line(event: &RunEvent) -> Option<String> {
         }
         RunEvent::Moved { ticket, from, outcome, summary, to, status, took } => {
             let to = match (to, status) {
-                (_, Status::Blocked) => yellow("blocked"),
                 (Some(to), _) => to.to_string(),
-                (None, Status::Complete) => green("complete"),
+                (None, Status::Complete) => green("done"),
                 (None, status) => status.to_string(),
             };
+            let to = Some(&*to).filter(|to| *to != from.gate.as_str());
+            let step = step_words(&from.to_string(), &one_line(outcome), to);
             let took =
                 if took.is_zero() { String::new() } else { format!(" after {}", rounded(*took)) };
             let summary = summary.as_ref().map(|text| format!(": {}", one_line(text)));
-            let (task, outcome) = (cyan(&ticket.task), one_line(outcome));
-            format!("{task}: {from} -> {to} ({outcome}){took}{}", summary.unwrap_or_default())
+            format!("{}: {step}{took}{}", cyan(&ticket.task), summary.unwrap_or_default())
         }
         RunEvent::WaitingWork(waits) => waits_line(waits),
         RunEvent::Unavailable { agent, why } => {
@@ -172,7 +173,7 @@ pub(crate) fn line(event: &RunEvent) -> Option<String> {
         }
         RunEvent::Obstacle(text) => format!("{} {}; waiting", yellow("note:"), one_line(text)),
         RunEvent::Remark { ticket, text } => {
-            format!("{} {ticket}: {}", yellow("note:"), one_line(text))
+            format!("{} {ticket}: {}", yellow("note:"), with_local_times(&one_line(text)))
         }
     })
 }
@@ -192,7 +193,7 @@ pub(crate) fn attempt(started: &StartedAttempt) -> String {
 
 /// Returns the line for work that waits.
 pub(crate) fn waits_line(waits: &WaitingWork) -> String {
-    format!("{} {}: {}", cyan(&waits.ticket), waits.station, why(waits))
+    format!("{} {}: {}", cyan(&waits.ticket), waits.station, with_local_times(&why(waits)))
 }
 
 /// Returns the reason why work waits, and how it can continue.

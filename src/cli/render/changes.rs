@@ -17,14 +17,14 @@ use crate::project::error::reason_of;
 use crate::tasks::headers::listing::{Unreadable, unreadable_value};
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::state::commit_message::{RuleEffect, rule_effect};
-use crate::tasks::view::task_view::{ended_visits, gates_passed};
+use crate::tasks::view::task_view::{ended_visits, step_of};
 
 /// Returns the effect of new rules on a task.
 pub(crate) fn rule_change_text(changed: &Changed) -> String {
     let task = &changed.after.task;
     let before = changed.before.as_ref().map_or(task, |file| &file.task);
-    if let Some(visit) = task.history.get(before.history.len()) {
-        return format!("{} ({})", gates_passed(changed), visit.outcome);
+    if task.history.len() > before.history.len() {
+        return step_of(changed);
     }
     let RuleEffect { what, details, .. } = rule_effect(before, task);
     if details.is_empty() { what } else { format!("{what}: {}", details.join("; ")) }
@@ -251,7 +251,8 @@ pub(crate) fn show_sweep(session: &Session, swept: &SweepResult, mode: DryRun) {
         output.line(format!("{places}: no agent has room for it, or may claim it"));
     }
     if let Some(next) = ran_out.next {
-        output.line(format!("the next time limit ends in {}, at {next}", between(now(), next)));
+        let text = format!("the next time limit ends in {}, at {next}", between(now(), next));
+        output.line(session.with_times(&text));
     }
 }
 

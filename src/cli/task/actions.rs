@@ -25,7 +25,7 @@ use crate::tasks::headers::dependencies::awaited_now;
 use crate::tasks::headers::summary::WAITING;
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::view::phrases::name;
-use crate::tasks::view::task_view::{changed_value, eligible_agents};
+use crate::tasks::view::task_view::{changed_value, eligible_agents, ended_ticket};
 
 // The arguments of each of these commands.
 #[derive(Debug, clap::Args)]
@@ -195,7 +195,9 @@ pub(super) fn show(
     }
     if session.verbose {
         let commit = changed.commit.map(|commit| format!(", commit {:.10}", commit.to_string()));
-        output.line(format!("  {}{}", changed.path, commit.unwrap_or_default()));
+        let ticket = ended_ticket(changed).map(|ticket| format!("visit {ticket}, "));
+        let (ticket, commit) = (ticket.unwrap_or_default(), commit.unwrap_or_default());
+        output.line(format!("  {ticket}{}{commit}", changed.path));
     }
     Value::Null
 }

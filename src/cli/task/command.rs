@@ -2,7 +2,8 @@
 
 use clap::Subcommand;
 
-use super::{actions, brief, complete, decide, edit, history, list, search, show, test};
+use super::write::{edit, new};
+use super::{actions, brief, complete, decide, history, list, search, show, test};
 use crate::cli::{CliResult, Session};
 use crate::domain::Outcome;
 use crate::operations::table as operation;
@@ -12,7 +13,7 @@ use crate::operations::table as operation;
 pub(crate) enum TaskCommand {
     /// Create a task, or many
     #[command(visible_alias = "add")]
-    New(edit::NewArgs),
+    New(new::NewArgs),
     /// Change a task's text: in an editor, or by options
     Edit(edit::EditArgs),
     /// Add a comment at the end of a task's text
@@ -101,7 +102,7 @@ Examples:
 
 pub(crate) fn run(session: &Session, command: &TaskCommand) -> CliResult {
     match command {
-        TaskCommand::New(args) => edit::run_new(session, args),
+        TaskCommand::New(args) => new::run_new(session, args),
         TaskCommand::Edit(args) => edit::run_edit(session, args),
         TaskCommand::Comment(args) => edit::comment(session, args),
         TaskCommand::Complete(args) => complete::run(session, args, None),

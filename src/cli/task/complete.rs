@@ -27,7 +27,7 @@ use crate::system::terminal::all_quoted;
 use crate::tasks::complete::{add_text, complete, complete_signed, note_run, note_session};
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::state::task_state::TaskState;
-use crate::tasks::view::task_view::{ended_ticket, ended_visits, gates_passed, show};
+use crate::tasks::view::task_view::{ended_visits, show, step_of};
 
 /// The end of the text that opens in the editor.
 const HOW_TO_WRITE: &str = "\
@@ -383,20 +383,17 @@ pub(super) fn report(
     changed: &Changed,
     mode: DryRun,
 ) -> Value {
-    let outcome =
-        ended_visits(changed).first().map(|visit| visit.outcome.to_string()).unwrap_or_default();
-    let mut done = format!("{} ({outcome})", gates_passed(changed));
-    if let Some(ticket) = ended_ticket(changed).filter(|_| given.visit.is_none()) {
-        done.push_str(&format!(", for {ticket}"));
-    }
     // An agent that a runner started does not learn the workflow, only that its part is done.
     let is_own = |(ticket, _): &(Ticket, String)| ticket.task == given.task;
     if let Some((ticket, _)) = current_run().filter(is_own).filter(|_| !session.output.is_json()) {
         session.warn_all(&changed.warnings);
-        session.output.line(format!("{ticket}: {outcome}; your part is done"));
+        let outcome = ended_visits(changed).first().map(|visit| visit.outcome.as_str());
+        session
+            .output
+            .line(format!("{ticket}: {}; your part is done", outcome.unwrap_or_default()));
         return Value::Null;
     }
-    actions::show(session, place, changed, &done, mode)
+    actions::show(session, place, changed, &step_of(changed), mode)
 }
 
 /// Returns the error of a refused completion, with the beginning of a command that would be accepted: it names the open visit.

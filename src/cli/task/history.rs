@@ -11,12 +11,13 @@ use unicode_width::UnicodeWidthStr;
 use super::show::{NOT_SEEN, person};
 use crate::cli::render::page::{TaskPage, warn_of_visit};
 use crate::cli::{
-    CliError, CliResult, Session, cyan, dim, green, local_time, red, width, wrapped, yellow,
+    CliError, CliResult, Session, cyan, dim, exact_time, green, red, width, wrapped, yellow,
 };
 use crate::domain::{
-    AgentId, Destination, Ending, GateId, OpenBranch, OpenVisit, Outcome, Status, Ticket,
-    Timestamp, TypedTask, Visit, distinct,
+    AgentId, Ending, GateId, OpenBranch, OpenVisit, Outcome, Status, Ticket, Timestamp, TypedTask,
+    Visit, distinct,
 };
+use crate::files::event::render::{place_words, step_words};
 use crate::files::printable::one_line;
 use crate::history::verify::signatures::evidence;
 use crate::project::workspace::Workspace;
@@ -170,7 +171,7 @@ impl HistoryPage<'_> {
             let indent = " ".repeat(start);
             texts.for_each(|text| page.line(format!("{indent}{text}")));
             if self.is_exact && !line.is_open {
-                page.line(format!("{indent}{}", dim(local_time(line.at))));
+                page.line(format!("{indent}{}", dim(exact_time(line.at))));
             }
             line.details.iter().for_each(|text| page.line(format!("{indent}{text}")));
         }
@@ -218,17 +219,14 @@ impl HistoryPage<'_> {
     fn visit(&self, visit: &Visit, is_named: bool) -> LogLine {
         let names =
             |gates: &[GateId]| gates.iter().map(GateId::as_str).collect::<Vec<_>>().join(", ");
-        let (station, to) = (visit.station(), destination(visit));
-        let act = match &visit.outcome {
-            Ending::Completed(Outcome::Complete) if to.is_empty() => format!("{station} done"),
-            Ending::Completed(Outcome::Complete) => format!("{station}{to}"),
-            Ending::Completed(Outcome::NeedsReview) => match &visit.to {
-                Some(Destination::Gate(gate)) if !visit.stays() => format!("sent back to {gate}"),
-                _ => format!("sent back at {station}"),
-            },
-            Ending::Completed(Outcome::Blocked) => format!("blocked at {station}"),
-            other => format!("{station}: {other}{to}"),
+        let left = visit.to.as_ref().filter(|_| !visit.stays());
+        let place = |to| {
+            let item = visit.to_item.map(|item| format!(", {item}")).unwrap_or_default();
+            let round = visit.round.map(|round| format!(", round {round}")).unwrap_or_default();
+            format!("{}{item}{round}", place_words(to))
         };
+        let to = left.map(place);
+        let act = step_words(&visit.station().to_string(), visit.outcome.as_str(), to.as_deref());
         let mut details: Vec<String> =
             visit.blockers.iter().map(|point| format!("- {}", one_line(point))).collect();
         details.extend(visit.rejection_notes.as_ref().map(|notes| one_line(notes)));
@@ -339,16 +337,4 @@ fn painted(act: &str) -> String {
         open if open.starts_with("at ") => cyan(open),
         other => other.to_owned(),
     }
-}
-
-/// Returns the destination of the visit; empty if the task stayed.
-fn destination(visit: &Visit) -> String {
-    let left = visit.to.as_ref().filter(|_| !visit.stays());
-    let item = visit.to_item.map(|item| format!(", {item}")).unwrap_or_default();
-    let round = visit.round.map(|round| format!(", round {round}")).unwrap_or_default();
-    let noun = |to: &Destination| match to {
-        Destination::End => "done".to_owned(),
-        other => other.noun().to_string(),
-    };
-    left.map(|to| format!(" → {}{item}{round}", noun(to))).unwrap_or_default()
 }

@@ -7,7 +7,7 @@ pub(crate) mod columns;
 pub(crate) mod command;
 pub(crate) mod complete;
 pub(crate) mod decide;
-pub(crate) mod edit;
+pub(crate) mod write;
 
 pub(crate) mod history;
 pub(crate) mod list;

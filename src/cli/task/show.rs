@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::cli::render::markdown::rendered;
 use crate::cli::render::page::{TaskPage, branches, not_adopted, warn_of_visit};
 use crate::cli::{
-    BLUE, CliResult, Session, cyan, dim, green, indented, local_time, red, styled, width, yellow,
+    BLUE, CliResult, Session, cyan, dim, exact_time, green, indented, red, styled, width, yellow,
 };
 use crate::domain::{
     AgentId, Due, Ending, Link, Outcome, Priority, Status, TaskId, Timestamp, TypedTask, Visit,
@@ -281,8 +281,8 @@ impl ShownTask<'_> {
             Some(("People", format!("{agent}: {NOT_SEEN} ({outcome} at {station})")))
         }));
         if self.is_exact {
-            facts.push(("Created", local_time(task.created)));
-            facts.push(("Updated", local_time(task.updated)));
+            facts.push(("Created", exact_time(task.created)));
+            facts.push(("Updated", exact_time(task.updated)));
         }
         facts.push(("File", inert(&self.workspace.git_commands.path(&view.path))));
         facts.retain(|(_, fact)| !fact.is_empty());

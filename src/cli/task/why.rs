@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use crate::cli::render::page::{TaskPage, branches, place, status, turn, warn_of_visit};
-use crate::cli::{CliResult, Session, cyan, with_local_times};
+use crate::cli::{CliResult, Session, cyan};
 use crate::domain::{
     Destination, GateId, GateKind, LostDependency, Outcome, Status, Timestamp, TypedTask, Verdict,
     listed,
@@ -31,12 +31,12 @@ pub(crate) fn run(session: &Session, args: &WhyArgs) -> CliResult {
     warn_of_visit(session, &ticket, &explanation.file.task);
     session.output.show(
         || explanation_value(&explanation),
-        || page(&in_force.rules, &explanation, workspace.now()),
+        || page(session, &in_force.rules, &explanation, workspace.now()),
     );
     Ok(ExitCode::SUCCESS)
 }
 
-fn page(rules: &Rules, explanation: &TaskExplanation, now: Timestamp) -> String {
+fn page(session: &Session, rules: &Rules, explanation: &TaskExplanation, now: Timestamp) -> String {
     let task = &explanation.file.task;
     let mut page = TaskPage::new(task);
     let mut facts = vec![match explanation.file.origin {
@@ -46,7 +46,7 @@ fn page(rules: &Rules, explanation: &TaskExplanation, now: Timestamp) -> String 
     facts.extend(place(task, now).map(|place| ("gate", place)));
     page.facts(&facts);
     page.head("Because");
-    page.list(explanation.reasons.iter().map(|reason| with_local_times(reason)));
+    page.list(explanation.reasons.iter().map(|reason| session.with_times(reason)));
     page.section("Who can move it", &movers(rules, explanation));
     if !explanation.outcomes.is_empty() && task.gate.is_some() {
         page.head("What each outcome would do");

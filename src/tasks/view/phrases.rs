@@ -111,6 +111,27 @@ pub(crate) fn ago(at: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
     }
 }
 
+/// Returns a point in time: `14:02` today, `yesterday 14:02`, `tomorrow 14:02`, `Tue 14:02` within six days, `Nov 3, 14:02`,
+/// `Nov 3, 2025, 14:02`.
+pub(crate) fn moment(at: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
+    let (then, today) = (at.to_zoned(zone.clone()), now.to_zoned(zone.clone()));
+    let format = match days_between(then.date(), today.date()) {
+        0 => "%H:%M",
+        1 => "yesterday %H:%M",
+        -1 => "tomorrow %H:%M",
+        -6..7 => "%a %H:%M",
+        _ => return dated(at, now, zone),
+    };
+    then.strftime(format).to_string()
+}
+
+/// Returns a point in time for a text that may be read on another day: `Nov 3, 14:02`, `Nov 3, 2025, 14:02`.
+pub(crate) fn dated(at: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
+    let (then, today) = (at.to_zoned(zone.clone()), now.to_zoned(zone.clone()));
+    let format = if then.year() == today.year() { "%b %-d, %H:%M" } else { "%b %-d, %Y, %H:%M" };
+    then.strftime(format).to_string()
+}
+
 /// Returns the heading of a day in a log: `Today`, `Yesterday`, `Tuesday` within six days, `November 3`, `November 3, 2025`.
 pub(crate) fn day(at: Timestamp, now: Timestamp, zone: &TimeZone) -> String {
     let (then, today) = (at.to_zoned(zone.clone()), now.to_zoned(zone.clone()));

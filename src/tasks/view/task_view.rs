@@ -5,9 +5,8 @@ use std::rc::Rc;
 
 use serde_json::{Value, json};
 
-use crate::domain::{
-    AgentId, Destination, GateId, Outcome, Task, TaskId, Ticket, Timestamp, Visit, WaitFor,
-};
+use crate::domain::{AgentId, GateId, Outcome, Task, TaskId, Ticket, Timestamp, Visit, WaitFor};
+use crate::files::event::render::{place_words, step_words};
 use crate::files::task_file::visits::branch_value;
 use crate::files::task_file::{
     BodyComment, Origin, TaskFile, body_parts, review_value, visits, works,
@@ -310,18 +309,13 @@ pub(crate) fn warnings_value(warnings: &[Warning]) -> Value {
     warnings.iter().map(value).collect()
 }
 
-/// Returns the gates that the task passed in a change, as in `implement -> review`.
-pub(crate) fn gates_passed(changed: &Changed) -> String {
-    let Some(first) = ended_visits(changed).first() else { return String::new() };
-    let mut way = first.station().to_string();
-    for visit in ended_visits(changed) {
-        if let Some(to) = &visit.to
-            && *to != Destination::Gate(visit.gate.clone())
-        {
-            way.push_str(&format!(" -> {}", to.noun()));
-        }
-    }
-    way
+/// Returns the step of a task in a change, as in `implement → review`. Automatic gates on the way are left out.
+pub(crate) fn step_of(changed: &Changed) -> String {
+    let visits = ended_visits(changed);
+    let Some(first) = visits.first() else { return String::new() };
+    let last = visits.iter().rev().find(|visit| !visit.stays());
+    let to = last.and_then(|visit| visit.to.as_ref()).map(place_words);
+    step_words(&first.station().to_string(), first.outcome.as_str(), to)
 }
 
 /// Returns the visits that the change ended: the completed one, and those of automatic gates.

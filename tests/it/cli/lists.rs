@@ -97,10 +97,10 @@ fn columns_are_shown_as_they_are_named() {
     assert_snapshot!(env.aof(&["list", "--status=ready", "--columns", columns]), @"
     exit 0
     --- stdout
-    UPDATED               STATUS  ID       TAGS  PATH
-    2026-02-16T10:00:04Z  ready   AOF-aaa        tasks/AOF-aaa.md
-    2026-02-16T10:00:06Z  ready   AOF-ccc        tasks/AOF-ccc.md
-    2026-02-16T10:00:07Z  ready   AOF-bbb        tasks/AOF-bbb.md
+    UPDATED        STATUS  ID       TAGS  PATH
+    Feb 16, 10:00  ready   AOF-aaa        tasks/AOF-aaa.md
+    Feb 16, 10:00  ready   AOF-ccc        tasks/AOF-ccc.md
+    Feb 16, 10:00  ready   AOF-bbb        tasks/AOF-bbb.md
     ");
     for (wrong, said) in [
         ("id,colour", "invalid value 'colour' for '--columns <NAMES>'"),

@@ -19,14 +19,28 @@ fn at_a_terminal_times_are_the_persons_own_elsewhere_they_are_utc() {
     let _ = env.complete(&id, "agent-7");
     let shown = env.aof(&["task", "show", &id, "--json"]).json();
     let utc: jiff::Timestamp = shown["updated"].as_str().unwrap().parse().unwrap();
-    let commands: [&[&str]; 5] = [
+    let exact: [&[&str]; 4] = [
         &["-v", "task", "show", &id],
         &["-v", "task", "history", &id],
-        &["why", &id],
-        &["list", "--columns", "id,updated"],
-        &["events"],
+        &["-v", "why", &id],
+        &["-v", "events"],
     ];
-    for args in commands {
+    let short: [&[&str]; 3] = [&["why", &id], &["list", "--columns", "id,updated"], &["events"]];
+    for args in short {
+        for zone in ["Europe/Berlin", "Asia/Kolkata", "UTC", "America/New_York"] {
+            let local = utc.in_tz(zone).unwrap();
+            let screen = at_terminal(&env, zone, args);
+            assert!(screen.contains(&local.strftime("%H:%M").to_string()), "{zone}: {screen}");
+            let mut piped = env.aof_command(args);
+            piped.env("TZ", zone);
+            let piped = env.run(piped).success();
+            let dated = local.strftime("%b %-d, %H:%M").to_string();
+            assert!(piped.stdout.contains(&dated), "{zone}: {piped}");
+        }
+        let json = env.aof(&[args, &["--json"]].concat()).success();
+        assert!(json.stdout.contains(&utc.to_string()), "{json}");
+    }
+    for args in exact {
         for zone in ["Europe/Berlin", "Asia/Kolkata", "UTC", "America/New_York"] {
             let local = utc.in_tz(zone).unwrap().strftime("%Y-%m-%d %H:%M %z").to_string();
             let screen = at_terminal(&env, zone, args);

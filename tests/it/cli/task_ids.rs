@@ -172,7 +172,7 @@ fn a_refused_completion_repeats_the_command_with_the_ticket() {
     assert_snapshot!(refused, @"
     exit 5
     --- stderr
-    error: `agent-7` ended gate `implement` with `complete` at 2026-02-16T10:00:04Z; said once more without a ticket, that would end gate `review` as well
+    error: `agent-7` ended gate `implement` with `complete` on Feb 16, 10:00; said once more without a ticket, that would end gate `review` as well
 
     hint: nothing was changed, and nothing is to be done; if gate `review` is meant as well, name its visit: `AOF-biec@1` in place of `AOF-biec`
 

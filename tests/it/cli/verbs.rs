@@ -232,7 +232,7 @@ fn a_person_at_a_terminal_is_shown_the_work_and_asked() {
     seat.types("");
     seat.shows("Summary (No docs): ");
     seat.types("");
-    seat.shows("sign-off -> implement (needs_review)");
+    seat.shows("sent back to implement");
     assert!(seat.ends().0.success());
     // Where one may not decide, nothing is asked.
     let (status, screen) = Seat::of(&env, &["approve", id]).ends();
@@ -347,7 +347,7 @@ fn decide_asks_about_one_task_after_another() {
     seat.presses("y");
     seat.shows("Summary (Approved): ");
     seat.types("");
-    seat.shows("sign-off -> end (complete)");
+    seat.shows("sign-off → done");
     seat.shows("Two");
     seat.shows("q leave");
     seat.presses("l");
@@ -437,7 +437,7 @@ fn the_second_task_is_approved_and_is_not_the_summary() {
     let short = ids[1].trim_start_matches("AOF-").to_uppercase();
     let ticket = format!("{}@1", ids[2]);
     let said = as_ada(&env, &["approve", &ids[0], &short, &ticket, "-m", "Reads well"]).success();
-    assert_eq!(said.stdout.matches("review -> ship (complete)").count(), 3, "{said}");
+    assert_eq!(said.stdout.matches("review → ship").count(), 3, "{said}");
     for id in &ids {
         let task = shown(&env, id);
         assert_eq!(task["gate"]["current"], "ship");
@@ -685,7 +685,7 @@ fn a_refusal_stops_no_other_and_the_exit_code_is_the_worst() {
     let refused = as_ada(&env, &["approve", &ended, "--json"]).code(5).json();
     assert!(refused["error"].is_string() && refused["failed"].is_null(), "{refused}");
     let people = as_ada(&env, &["approve", &ended, four]).code(5);
-    assert!(people.stderr.contains("error: ") && people.stdout.contains("-> ship"), "{people}");
+    assert!(people.stderr.contains("error: ") && people.stdout.contains("→ ship"), "{people}");
     let both = as_ada(&env, &["comment", one, two, "-m", "Seen", "--json"]).success().json();
     assert_eq!(
         (both["tasks"].as_array().unwrap().len(), &both["failed"]),
@@ -756,7 +756,7 @@ fn short_commands_show_the_state() {
     assert_eq!(words(&["gate"]), words(&["gate", "status"]));
     let _ = env.aof(&["start", &id, "--agent", "agent-7"]).code(0);
     let done = env.aof(&["done", &id, "--agent", "agent-7", "-s", "Did it"]).code(0);
-    assert!(done.stdout.contains("implement -> review (complete)"), "{done}");
+    assert!(done.stdout.contains("implement → review"), "{done}");
     let nowhere = env.aof(&["-C", "/nope", "list"]).code(3);
     assert!(nowhere.stderr.contains("cannot enter `/nope`"), "{nowhere}");
 }

@@ -40,9 +40,9 @@ fn a_completion_may_be_written_in_three_ways() {
     assert_snapshot!(watch_once(&env), @"
     exit 0
     --- stdout
-    10:00:04  AOF-aaa  implement -> review (complete) by agent-7
-    10:00:04  AOF-bbb  implement (blocked) by agent-7
-    10:00:04  AOF-ccc  implement -> review (complete) by agent-8
+    10:00:04  AOF-aaa  implement → review by agent-7
+    10:00:04  AOF-bbb  blocked at implement by agent-7
+    10:00:04  AOF-ccc  implement → review by agent-8
     ");
     assert_snapshot!(env.log(), @"
     agent-8: AOF-ccc: implement -> review (complete)
@@ -109,7 +109,7 @@ fn good_ones_go_through_behind_bad_ones_and_bad_ones_are_explained() {
     10:00:05  refused `5-late.yaml`: `AOF-abc@0` at gate `implement` has ended: `agent-7` ended it with `complete` at 2026-02-16T10:00:04Z
               hint: nothing was changed and nothing is to be done; see where it stands now with `aof show AOF-abc`
               it is now `.aof/refused/5-late.yaml`, with the whole reason in `.aof/refused/5-late.yaml.reason.json`
-    10:00:05  AOF-abc  review -> end (complete) by agent-3
+    10:00:05  AOF-abc  review → done by agent-3
     ");
     assert!(env.task_path("AOF-abc").starts_with("tasks/archive/"));
     let refused = env.files(".aof/refused");

@@ -140,7 +140,7 @@ fn a_file_from_before_the_first_completion_is_late_and_the_next_one_counts() {
     counted_once(&env, &id, "y.yaml");
     let next = text("z.yaml").replace(&id, &format!("{id}@1"));
     drop_file(&env, "z.yaml", next);
-    eventually("what names the next visit is of that", || log(&env).contains("review -> end"));
+    eventually("what names the next visit is of that", || log(&env).contains("review → done"));
     watcher.stop("-TERM");
     check(&env);
 }
@@ -165,7 +165,7 @@ fn the_next_completion_may_follow_once_the_first_counts() {
         drop_file(&env, "y.yaml", text("y.yaml").replace(&id, &format!("{id}@1")));
         let opened = File::options().read(true).write(true).open(&pipe).unwrap();
         eventually("the next counts", || {
-            log(&env).contains("review -> end") || env.exists(".aof/refused/y.yaml")
+            log(&env).contains("review → done") || env.exists(".aof/refused/y.yaml")
         });
         assert_eq!(env.files(".aof/refused"), [""; 0], "{point}: {}", log(&env));
         watcher.stop("-TERM");

@@ -288,7 +288,7 @@ fn files_that_come_before_the_branch_moves_count_for_the_visit_that_ends_then() 
             env.files(".aof/refused").len() == 4 && log(&env).contains(&other)
         });
         drop_file(&env, "next.yaml", text(&id, "agent-9"));
-        eventually("what comes after is for the next", || log(&env).contains("review -> end"));
+        eventually("what comes after is for the next", || log(&env).contains("review → done"));
         watcher.stop("-TERM");
         assert_eq!(entries(&env, &id), ["implement agent-7 complete", "review agent-9 complete"]);
         for late in ["agent-8.yaml", "agent-9.yaml"] {

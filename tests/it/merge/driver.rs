@@ -332,7 +332,7 @@ fn a_superseded_agent_is_notified_once() {
     assert_eq!(answer.len(), 1, "{answer:?}");
     assert!(answer[0].contains("counts no more") && answer[0].contains("theirs"), "{answer:?}");
     let events = env.aof(&["events", "--type", "completion_superseded"]).success();
-    assert_snapshot!(events.stdout, @"2026-02-16T10:00:13Z  AOF-xxxxx  warning: a merge superseded `complete` by agent-8 at implement: agent-7 was first");
+    assert_snapshot!(events.stdout, @"Feb 16, 10:00  AOF-xxxxx  warning: a merge superseded `done` by agent-8 at implement: agent-7 was first");
     let lines = env.aof(&["events", "--type", "completion_superseded", "--json"]).success();
     let line = lines.json();
     let fields = ["gate", "agent", "outcome", "completion", "by"]

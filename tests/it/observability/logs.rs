@@ -93,7 +93,7 @@ fn the_watcher_logs_each_act_in_one_line_that_no_text_can_forge() {
     let completed = of("completed");
     for (field, value) in [
         ("level", "INFO"),
-        ("message", "AOF-xxxxx implement -> review (complete) by agent-7"),
+        ("message", "AOF-xxxxx implement → review by agent-7"),
         ("taskId", "AOF-xxxxx"),
         ("from", "implement"),
         ("gate", "review"),

@@ -93,12 +93,12 @@ fn everything_is_reported_in_order() {
     insta::assert_snapshot!(message_lines(&env, "told").join("\n"), @r#"
     task_created [] Task AOF-xxxxx ("Add \u{1b}[31mlogin now") is at gate 'implement', its first.
     task_claimed [] Task AOF-xxxxx ("Add \u{1b}[31mlogin now") was taken by agent 'agent-7' at gate 'implement'.
-    gate_transition [] Task AOF-xxxxx ("Add \u{1b}[31mlogin now") went from gate 'implement' to gate 'review' (complete) by agent 'agent-7': Did it
-    gate_transition [] Task AOF-xxxxx ("Add \u{1b}[31mlogin now") went from gate 'review' to gate 'implement' (needs_review) by agent 'agent-3': Did it
+    gate_transition [] Task AOF-xxxxx ("Add \u{1b}[31mlogin now") went from gate 'implement' to gate 'review' (done) by agent 'agent-7': Did it
+    gate_transition [] Task AOF-xxxxx ("Add \u{1b}[31mlogin now") went from gate 'review' to gate 'implement' (sent back) by agent 'agent-3': Did it
     gate_rejection [] Task AOF-xxxxx ("Add \u{1b}[31mlogin now") was sent back from gate 'review' to gate 'implement' by agent 'agent-3': No test for an empty name\u{7}
     task_commented [] Somebody wrote of task AOF-xxxxx ("Add \u{1b}[31mlogin now"): Look at the log
-    gate_transition [] Task AOF-xxxxx ("Add \u{1b}[31mlogin now") went from gate 'implement' to gate 'review' (complete) by agent 'agent-8': Did it
-    gate_transition [] Task AOF-xxxxx ("Add \u{1b}[31mlogin now") ended at gate 'review' (complete) by agent 'agent-3': Did it
+    gate_transition [] Task AOF-xxxxx ("Add \u{1b}[31mlogin now") went from gate 'implement' to gate 'review' (done) by agent 'agent-8': Did it
+    gate_transition [] Task AOF-xxxxx ("Add \u{1b}[31mlogin now") ended at gate 'review' (done) by agent 'agent-3': Did it
     task_complete [] Task AOF-xxxxx ("Add \u{1b}[31mlogin now") is complete.
     "#);
     let all = messages(&env, "told");
@@ -241,11 +241,11 @@ fn a_dead_receiver_delays_no_other_and_loses_nothing() {
     exit 1
     --- stdout
     delivered 3
-    AOF-xxxxx gate_transition to `/no/such/program`: waits until 2026-02-16T10:00:18Z
+    AOF-xxxxx gate_transition to `/no/such/program`: waits until 10:00
       tried once: `/no/such/program` cannot be started: No such file or directory (os error 2)
-    AOF-xxxxx gate_transition to `/no/such/program`: waits until 2026-02-16T10:00:18Z
+    AOF-xxxxx gate_transition to `/no/such/program`: waits until 10:00
       not tried: `/no/such/program` cannot be started: No such file or directory (os error 2)
-    AOF-xxxxx gate_transition to `/no/such/program`: waits until 2026-02-16T10:00:18Z
+    AOF-xxxxx gate_transition to `/no/such/program`: waits until 10:00
       not tried: `/no/such/program` cannot be started: No such file or directory (os error 2)
     ");
     let status = env.aof(&["status"]).success();

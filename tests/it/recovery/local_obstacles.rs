@@ -235,7 +235,7 @@ fn steps_dropped_by_a_reset_are_put_back() {
     crate::support::environment::executable(&hook);
     env.git(&["reset", "--quiet", "--hard", "HEAD"]);
     let answer = env.read(".git/said");
-    assert!(answer.contains("implement -> review"), "{answer}");
+    assert!(answer.contains("implement → review"), "{answer}");
     assert!(env.git(&["reflog", "-1", "--format=%gs"]).starts_with("reset: moving to HEAD"));
     let _ = env.complete(&other, "agent-7").success();
     assert_eq!(entries(&env, &id), ["implement agent-7 complete"]);

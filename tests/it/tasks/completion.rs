@@ -42,7 +42,7 @@ fn a_task_goes_all_the_way() {
     assert_snapshot!(env.complete(&id, "agent-7"), @"
     exit 0
     --- stdout
-    AOF-xxxxx: implement -> review (complete), for AOF-xxxxx@0
+    AOF-xxxxx: implement → review
       now at review, ready for agent-3
     ");
     assert_snapshot!(env.say(&id, "agent-3", "needs_review", &[
@@ -50,7 +50,7 @@ fn a_task_goes_all_the_way() {
     ]), @"
     exit 0
     --- stdout
-    AOF-xxxxx: review -> implement (needs_review), for AOF-xxxxx@1
+    AOF-xxxxx: sent back to implement
       now at implement, ready for agent-7 or agent-8
     ");
     assert_snapshot!(env.plain(&env.task_text(&id)), @"
@@ -125,7 +125,7 @@ fn a_task_goes_all_the_way() {
     assert_snapshot!(env.complete(&id, "agent-3"), @"
     exit 0
     --- stdout
-    AOF-xxxxx: review -> end (complete), for AOF-xxxxx@3
+    AOF-xxxxx: review → done
       now complete; archived as tasks/archive/2026/02/16/AOF-xxxxx.md
     ");
     assert_snapshot!(env.plain(&env.task_text(&id)), @"
@@ -275,7 +275,7 @@ fn a_blocked_task_waits_at_its_gate() {
     assert_snapshot!(env.say(&id, "agent-7", "blocked", &["--blocker", "Waiting for the API spec of the platform team"]), @"
     exit 0
     --- stdout
-    AOF-xxxxx: implement (blocked), for AOF-xxxxx@0
+    AOF-xxxxx: blocked at implement
       now at implement, blocked: Waiting for the API spec of the platform team
     ");
     let _ = env.complete(&id, "agent-7");
@@ -297,7 +297,7 @@ fn a_completion_delivered_again_is_settled() {
     assert_snapshot!(env.say(&id, "agent-7", "complete", &["--id", "c-1"]), @"
     exit 0
     --- stdout
-    AOF-xxxxx: implement -> review (complete), for AOF-xxxxx@0 (nothing changed)
+    AOF-xxxxx: implement → review (nothing changed)
       now at review, ready for agent-3
     ");
     assert!(
@@ -335,7 +335,7 @@ fn a_ticket_names_one_visit() {
     assert_snapshot!(env.say(&ticket, "agent-8", "complete", &[]), @"
     exit 5
     --- stderr
-    error: `AOF-xxxxx@0` at gate `implement` has ended: `agent-7` ended it with `complete` at 2026-02-16T10:00:06Z
+    error: `AOF-xxxxx@0` at gate `implement` has ended: `agent-7` ended it with `complete` on Feb 16, 10:00
 
     hint: nothing was changed and nothing is to be done; see where it stands now with `aof show AOF-xxxxx`
     ");
@@ -362,14 +362,14 @@ fn a_ticket_names_one_visit() {
     assert_snapshot!(env.say(&id, "agent-3", "complete", &[]), @r#"
     exit 5
     --- stderr
-    error: task `AOF-xxxxx` has ended: it is `complete` since 2026-02-16T10:00:15Z
+    error: task `AOF-xxxxx` has ended: it is `complete` since Feb 16, 10:00
 
     hint: to work on it again: `aof reopen AOF-xxxxx --to GATE --reason "..."`
     "#);
     assert_snapshot!(env.say(&ticket, "agent-8", "complete", &[]), @"
     exit 5
     --- stderr
-    error: `AOF-xxxxx@0` at gate `implement` has ended: `agent-7` ended it with `complete` at 2026-02-16T10:00:06Z
+    error: `AOF-xxxxx@0` at gate `implement` has ended: `agent-7` ended it with `complete` on Feb 16, 10:00
 
     hint: nothing was changed and nothing is to be done; see where it stands now with `aof show AOF-xxxxx`
     ");
@@ -385,7 +385,7 @@ fn a_rehearsal_leaves_no_trace() {
     assert_snapshot!(env.say(&id, "agent-7", "complete", &["--dry-run"]), @"
     exit 0
     --- stdout
-    AOF-xxxxx: implement -> review (complete), for AOF-xxxxx@0 (dry run: nothing was written)
+    AOF-xxxxx: implement → review (dry run: nothing was written)
       it would be at review, ready for agent-3
     ");
     assert_eq!(
@@ -406,7 +406,7 @@ fn a_rehearsal_leaves_no_trace() {
     assert_snapshot!(env.say("AOF-abc", "agent-7", "complete", &["--dry-run"]), @"
     exit 0
     --- stdout
-    AOF-abc: implement -> review (complete), for AOF-abc@0 (dry run: nothing was written)
+    AOF-abc: implement → review (dry run: nothing was written)
       it would be at review, ready for agent-3
     ");
     assert_eq!(everything(), before);
@@ -535,7 +535,7 @@ fn conditions_choose_the_way() {
     assert_snapshot!(env.complete(&plain, "agent-7"), @"
     exit 0
     --- stdout
-    AOF-xxxxx: implement -> deploy (complete), for AOF-xxxxx@0
+    AOF-xxxxx: implement → deploy
       now at deploy, ready for agent-7 or agent-8 (passed over: security, broken)
     --- stderr
     warning: the condition of gate `broken` failed: Cannot read property 'bar' of undefined in `metadata.foo.bar.baz`; the gate is passed over
@@ -544,7 +544,7 @@ fn conditions_choose_the_way() {
     assert_snapshot!(env.complete(&auth, "agent-7"), @"
     exit 0
     --- stdout
-    AOF-xxxxx: implement -> security (complete), for AOF-xxxxx@0
+    AOF-xxxxx: implement → security
       now at security, ready for agent-3
     ");
     let front = crate::support::checker::parse(env.task_text(&plain).as_bytes()).unwrap();
@@ -562,7 +562,7 @@ fn a_gate_that_nobody_staffs_blocks_and_says_so() {
     assert_snapshot!(env.complete(&id, "agent-7"), @"
     exit 0
     --- stdout
-    AOF-xxxxx: implement -> security (complete), for AOF-xxxxx@0
+    AOF-xxxxx: implement → security
       now at security, blocked: No agents available for role: security
     ");
     assert_snapshot!(env.plain(&env.say(&format!("{id}@1"), "agent-7", "complete", &["--json"]).to_string()), @r#"
@@ -602,7 +602,7 @@ fn a_task_sent_back_repeatedly_is_stopped() {
     assert_snapshot!(env.say(&id, "agent-3", "needs_review", &["--blocker", "`login.rs` still panics"]), @"
     exit 0
     --- stdout
-    AOF-xxxxx: review -> implement (needs_review), for AOF-xxxxx@11
+    AOF-xxxxx: sent back to implement
       now at implement, blocked: Circular rejection loop: sent back to gate 'implement' 6 times, last by 'review'
     ");
     let head = env.head();
@@ -636,7 +636,7 @@ fn a_gate_without_reviews_takes_the_default_outcome() {
     let id = env.new_task(&["Add login"]);
     let output =
         env.aof(&["task", "complete", &id, "--agent", "agent-7", "-s", "Did it"]).success();
-    assert!(output.stdout.contains("implement -> review (complete)"), "{output}");
+    assert!(output.stdout.contains("implement → review"), "{output}");
     check(&env);
 }
 
@@ -665,7 +665,7 @@ fn a_completion_said_twice_counts_once_and_the_command_that_says_it_on_purpose_r
     assert_snapshot!(again, @"
     exit 5
     --- stderr
-    error: `agent-7` ended gate `work` with `complete` at 2026-02-16T10:00:04Z; said once more without a ticket, that would end gate `review` as well
+    error: `agent-7` ended gate `work` with `complete` on Feb 16, 10:00; said once more without a ticket, that would end gate `review` as well
 
     hint: nothing was changed, and nothing is to be done; if gate `review` is meant as well, name its visit: `AOF-abc@1` in place of `AOF-abc`
 

@@ -394,7 +394,7 @@ fn a_gate_for_people_is_closed_to_programs() {
     assert_snapshot!(env.complete(&id, "human-ada"), @"
     exit 0
     --- stdout
-    AOF-xxxxx: approve -> end (complete), for AOF-xxxxx@0
+    AOF-xxxxx: approve → done
       now complete; archived as tasks/archive/2026/02/16/AOF-xxxxx.md
     ");
     assert_snapshot!(env.git_plain(&["log", "-1", "--format=%an <%ae>"]), @"human-ada <ada@example.org>");

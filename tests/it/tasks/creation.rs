@@ -376,6 +376,79 @@ fn tasks_come_from_lines_of_json_and_from_open_boxes() {
 }
 
 #[test]
+fn tasks_of_a_list_name_each_other_and_each_is_made_once() {
+    let env = TestEnvironment::new();
+    let list = |more: &str| {
+        format!(
+            r#"[{{"ref": "ship", "title": "Ship it", "dependsOn": ["form", 7]}},
+                {{"ref": "form", "title": "Form", "parent": "epic", "metadata": {{"size": 3}}}},
+                {{"ref": 7, "title": "Texts", "dependsOn": ["form"], "parent": "epic"}},
+                {{"ref": "epic", "title": "Checkout"}}{more}]"#
+        )
+        .replace("7]", "\"7\"]")
+    };
+    env.write("list.json", list(""));
+    let dry = env.aof(&["new", "--from", "list.json", "--dry-run", "--json"]).success().json();
+    assert_eq!(dry["tasks"].as_array().unwrap().len(), 4);
+    assert_eq!(env.files("tasks"), [""; 0]);
+    let _ = env.aof(&["new", "--from", "list.json"]).success();
+    let tasks = || {
+        let files = env.files("tasks");
+        let id = |title: &str| {
+            let has = |file: &&String| env.read(file).contains(title);
+            let file = files.iter().find(has).unwrap_or_else(|| panic!("{title}: {files:?}"));
+            file.trim_start_matches("tasks/").trim_end_matches(".md").to_owned()
+        };
+        (
+            files.len(),
+            id("title: Ship it"),
+            id("title: Form"),
+            id("title: Texts"),
+            id("title: Checkout"),
+        )
+    };
+    let (count, ship, form, texts, epic) = tasks();
+    assert_eq!(count, 4);
+    let has = |id: &str, lines: &str| {
+        let text = env.task_text(id);
+        assert!(text.contains(lines), "{lines} in {text}");
+    };
+    has(&ship, &format!("dependsOn:\n  - {form}\n  - {texts}\n"));
+    has(&form, &format!("parent: {epic}\n"));
+    has(&texts, &format!("parent: {epic}\n"));
+    has(&form, "metadata:\n  size: 3\n  ref: form\n");
+
+    // The same file once more, with a new line; one of its tasks has ended meanwhile.
+    let _ = env.aof(&["cancel", &texts, "-m", "No"]).success();
+    env.write("list.json", list(r#", {"title": "Later", "dependsOn": ["7"], "ref": "later"}"#));
+    let again = env.aof(&["new", "--from", "list.json", "--json"]).success().json();
+    assert_eq!(again["tasks"].as_array().unwrap().len(), 1, "{again}");
+    let existing: Vec<&String> = again["existing"].as_object().unwrap().keys().collect();
+    assert_eq!(existing, ["7", "epic", "form", "ship"]);
+    let later = env.files("tasks").into_iter().find(|file| env.read(file).contains("title: Later"));
+    assert!(env.read(&later.unwrap()).contains(&format!("dependsOn:\n  - {texts}\n")));
+    let head = env.head();
+    let said = env.aof(&["new", "--from", "list.json"]).success().stdout;
+    assert!(said.contains("`ref: form` exists already"), "{said}");
+    assert_eq!(env.head(), head);
+
+    for (list, problem) in [
+        (r#"[{"ref": "a", "title": "A"}, {"ref": "a", "title": "B"}]"#, "`ref: a` is there twice"),
+        (
+            r#"[{"ref": "a", "title": "A", "dependsOn": ["b"]}, {"ref": "b", "title": "B", "parent": "a"}]"#,
+            "`a`, `b` wait for each other in a circle",
+        ),
+        (r#"[{"ref": "a", "title": "A", "dependsOn": ["nowhere at all"]}]"#, "nowhere at all"),
+        (r#"[{"ref": [], "title": "A"}]"#, "ref"),
+    ] {
+        env.write("bad.json", list);
+        let refused = env.aof(&["new", "--from", "bad.json"]).code(4).stderr;
+        assert!(refused.contains(problem), "{list}: {refused}");
+    }
+    assert_eq!(env.head(), head);
+}
+
+#[test]
 fn a_missing_title_is_asked_for_at_a_terminal() {
     let env = TestEnvironment::new();
     let refused = env.unattended(&["new"]).code(4);

@@ -203,7 +203,7 @@ fn a_task_made_by_hand_is_adopted() {
     assert_snapshot!(env.complete("AOF-abc", "agent-7"), @"
     exit 0
     --- stdout
-    AOF-abc: implement -> review (complete), for AOF-abc@0
+    AOF-abc: implement → review
       now at review, ready for agent-3
     ");
     assert_snapshot!(env.git_plain(&["log", "--format=%an <%ae>%n%B"]), @"
@@ -308,7 +308,7 @@ fn a_move_that_is_staged_only_is_respected() {
     assert_snapshot!(env.say(&id, "agent-7", "complete", &[]), @"
     exit 0
     --- stdout
-    AOF-xxxxx: implement -> review (complete), for AOF-xxxxx@0
+    AOF-xxxxx: implement → review
       now at review, ready for agent-3
     ");
     assert_snapshot!(env.git_plain(&["status", "--porcelain"]), @"");
@@ -326,7 +326,7 @@ fn an_edit_that_is_staged_is_committed_once() {
     assert_snapshot!(env.say(&id, "agent-7", "complete", &[]), @"
     exit 0
     --- stdout
-    AOF-xxxxx: implement -> review (complete), for AOF-xxxxx@0
+    AOF-xxxxx: implement → review
       now at review, ready for agent-3
     ");
     check_history(&env);

@@ -36,7 +36,7 @@ fn an_overdue_visit_escalates_and_can_be_completed_there() {
     exit 0
     --- stdout
     nothing is due
-    the next time limit ends in 58s, at 2026-02-16T11:00:05Z
+    the next time limit ends in 58s, on Feb 16, 11:00
     ");
     env.pass_minutes(1);
     assert_snapshot!(env.aof(&["sweep", "--dry-run"]), @"
@@ -116,7 +116,7 @@ fn an_overdue_visit_escalates_and_can_be_completed_there() {
       gate    review for 3s (visit 2)
 
     Because
-      - its visit of gate `review`, which `agent-3` had, took too long at 2026-02-16T11:00:09Z; role `lead` stepped in
+      - its visit of gate `review`, which `agent-3` had, took too long on Feb 16, 11:00; role `lead` stepped in
       - nobody has claimed it
 
     Who can move it
@@ -131,7 +131,7 @@ fn an_overdue_visit_escalates_and_can_be_completed_there() {
     assert_snapshot!(late, @"
     exit 5
     --- stderr
-    error: `AOF-xxxxx@1` at gate `review` has ended: it took too long, and another role stepped in at 2026-02-16T11:00:09Z
+    error: `AOF-xxxxx@1` at gate `review` has ended: it took too long, and another role stepped in on Feb 16, 11:00
 
     hint: nothing was changed and nothing is to be done; see where it stands now with `aof show AOF-xxxxx`
     ");
@@ -246,10 +246,10 @@ fn a_claim_without_renewal_ends_and_its_agent_learns_the_new_holder() {
       gate    implement for 20m (visit 0)
 
     Because
-      - it was created at 2026-02-16T10:00:04Z and began at gate `implement`
+      - it was created on Feb 16, 10:00 and began at gate `implement`
       - `agent-7` has claimed it
-      - the claim of `agent-7` ends at 2026-02-16T10:50:07Z unless it is renewed: `aof renew AOF-xxxxx`
-      - it has time until 2026-02-16T13:00:04Z; then it is marked overdue
+      - the claim of `agent-7` ends on Feb 16, 10:50 unless it is renewed: `aof renew AOF-xxxxx`
+      - it has time until Feb 16, 13:00; then it is marked overdue
 
     Who can move it
       - agent-7, who has claimed it (role backend)
@@ -263,14 +263,14 @@ fn a_claim_without_renewal_ends_and_its_agent_learns_the_new_holder() {
     exit 0
     --- stdout
     nothing is due
-    the next time limit ends in 57s, at 2026-02-16T10:50:07Z
+    the next time limit ends in 57s, on Feb 16, 10:50
     ");
     env.pass_minutes(1);
     assert_snapshot!(env.aof(&["sweep"]), @"
     exit 0
     --- stdout
     AOF-xxxxx: the claim of agent-7 ran out at implement; it is free again
-    the next time limit ends in 2h 9m, at 2026-02-16T13:00:04Z
+    the next time limit ends in 2h 9m, on Feb 16, 13:00
     ");
     assert_snapshot!(env.aof(&["task", "renew", &id, "--agent", "agent-7"]), @"
     exit 4
@@ -375,9 +375,9 @@ fn a_held_task_waits_and_its_clock_stands_still() {
       gate    review for 10h 50m (visit 1)
 
     Because
-      - `agent-7` ended gate `implement` with `complete` at 2026-02-16T10:00:05Z, which led to `review`
+      - `agent-7` ended gate `implement` with `complete` on Feb 16, 10:00, which led to `review`
       - it is blocked: The customer wants to talk first
-      - a person holds it since 2026-02-16T10:50:07Z: nothing is completed until it is set going again
+      - a person holds it since Feb 16, 10:50: nothing is completed until it is set going again
 
     Who can move it
       - agent-3, who has claimed it (role architect)
@@ -461,7 +461,7 @@ fn a_held_task_waits_and_its_clock_stands_still() {
     exit 0
     --- stdout
     nothing is due
-    the next time limit ends in 1m, at 2026-02-16T21:50:16Z
+    the next time limit ends in 1m, on Feb 16, 21:50
     ");
     let _ = env.say(&id, "agent-3", "complete", &[]).success();
     check(&env);
@@ -524,7 +524,7 @@ fn a_branch_that_takes_too_long_escalates_alone() {
     exit 0
     --- stdout
     AOF-xxxxx: timed out at check/law, which agent-7 had; it is lead's now
-    the next time limit ends in 59m, at 2026-02-16T12:00:04Z
+    the next time limit ends in 59m, on Feb 16, 12:00
     ");
     assert_snapshot!(env.plain(&env.task_text(&id)), @"
     ---
@@ -565,7 +565,7 @@ fn a_branch_that_takes_too_long_escalates_alone() {
     assert_snapshot!(late, @"
     exit 5
     --- stderr
-    error: `AOF-xxxxx@0/law` at gate `check/law` has ended: it took too long, and another role stepped in at 2026-02-16T11:00:06Z
+    error: `AOF-xxxxx@0/law` at gate `check/law` has ended: it took too long, and another role stepped in on Feb 16, 11:00
 
     hint: nothing was changed and nothing is to be done; see where it stands now with `aof show AOF-xxxxx`
     ");

@@ -267,7 +267,7 @@ fn an_escalated_visit_shows_its_origin_time_and_reason() {
     let _ = env.aof(&["task", "next", "--agent", "agent-3"]).success();
     env.pass_minutes(61);
     let why = env.aof(&["why", &id]).success().stdout;
-    assert!(!why.contains("has time until") && why.contains("ended at 2026-02-16T11:00"), "{why}");
+    assert!(!why.contains("has time until") && why.contains("ended on Feb 16, 11:00"), "{why}");
     assert_snapshot!(env.aof(&["sweep"]), @"
     exit 0
     --- stdout

@@ -747,6 +747,6 @@ fn a_text_that_is_a_request_is_sent() {
         "Done",
     ]);
     command.env("AOF_BASE_URL", &url);
-    assert!(env.run(command).success().stdout.contains("implement -> review"));
+    assert!(env.run(command).success().stdout.contains("implement → review"));
     check(&env);
 }

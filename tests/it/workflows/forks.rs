@@ -130,7 +130,7 @@ fn branches_are_taken_briefed_completed_and_recorded_each_on_its_own() {
       gate    parallel-review for 6s (visit 1)
 
     Because
-      - `agent-7` ended gate `implement` with `complete` at 2026-02-16T10:00:05Z, which led to `parallel-review`
+      - `agent-7` ended gate `implement` with `complete` on Feb 16, 10:00, which led to `parallel-review`
       - `agent-s` has claimed branch `security`
       - branch `docs` waits for role writer
       - branch `style` waits for role backend
@@ -154,19 +154,19 @@ fn branches_are_taken_briefed_completed_and_recorded_each_on_its_own() {
     assert_snapshot!(env.say(&id, "agent-s", "complete", &["--output", "risk=low"]), @"
     exit 0
     --- stdout
-    AOF-xxxxx: parallel-review/security (complete), for AOF-xxxxx@1/security
+    AOF-xxxxx: parallel-review/security done
       now at parallel-review, ready for docs (writer), style (backend)
     ");
     assert_snapshot!(env.say(&format!("{id}@1/docs"), "agent-w", "complete", &[]), @"
     exit 0
     --- stdout
-    AOF-xxxxx: parallel-review/docs (complete)
+    AOF-xxxxx: parallel-review/docs done
       now at parallel-review, ready for style (backend)
     ");
     assert_snapshot!(env.say(&format!("{id}@1/style"), "agent-8", "fine", &[]), @"
     exit 0
     --- stdout
-    AOF-xxxxx: parallel-review/style -> approve (fine)
+    AOF-xxxxx: parallel-review/style: fine → approve
       now at approve, ready for agent-l
     ");
     check(&env);
@@ -306,7 +306,7 @@ fn a_demand_of_all_comes_back_once() {
     assert_snapshot!(env.say(&id, "agent-w", "needs_review", &notes), @"
     exit 0
     --- stdout
-    AOF-xxxxx: parallel-review/docs -> implement (needs_review), for AOF-xxxxx@1/docs
+    AOF-xxxxx: sent back to implement
       now at implement, ready for agent-7 or agent-8
     ");
     check(&env);
@@ -391,7 +391,7 @@ fn a_demand_of_all_comes_back_once() {
       gate    parallel-review for 2s (visit 5)
 
     Because
-      - `agent-7` ended gate `implement` with `complete` at 2026-02-16T10:00:15Z, which led to `parallel-review`
+      - `agent-7` ended gate `implement` with `complete` on Feb 16, 10:00, which led to `parallel-review`
       - branch `security` waits for role security
       - branch `docs` waits for role writer
       - branch `style` waits for role backend
@@ -523,7 +523,7 @@ fn a_person_may_leave_a_fork() {
     assert_snapshot!(env.aof(&["task", "override", &id, "--to", "approve", "--reason", "It is urgent"]), @"
     exit 0
     --- stdout
-    AOF-xxxxx: parallel-review -> approve (override)
+    AOF-xxxxx: parallel-review → approve (override)
       now at approve, ready for agent-l
     ");
     let _ = env.say(&format!("{id}@1/docs"), "agent-w", "complete", &[]).code(5);
@@ -551,7 +551,7 @@ fn a_fork_without_an_applicable_branch_is_passed_in_its_own_commit() {
     assert_snapshot!(env.complete(&id, "agent-7"), @"
     exit 0
     --- stdout
-    AOF-xxxxx: implement -> parallel-review -> approve (complete), for AOF-xxxxx@0
+    AOF-xxxxx: implement → approve
       now at approve, ready for agent-l (passed over: security, docs, style)
     ");
     assert_snapshot!(env.log(), @"

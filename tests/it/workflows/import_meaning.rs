@@ -225,7 +225,7 @@ fn driven(file: &str, text: &str, replies: &[(&str, &str)]) -> (TestEnvironment,
 
 /// Returns the lines that tell how a run went.
 fn ways(output: &str) -> String {
-    let lines = output.lines().filter(|line| line.contains(" -> ") && line.starts_with("AOF-"));
+    let lines = output.lines().filter(|line| line.contains(" after ") && line.starts_with("AOF-"));
     // Branches may end in any order, and take their time.
     let lines = lines.filter(|line| !line.contains(": look/"));
     let way = |line: &str| {
@@ -249,12 +249,12 @@ fn a_preset_of_orbital_ends_with_the_text_of_the_last_review() {
         ],
     );
     assert_snapshot!(ways(&output), @"
-    implement -> review (complete): I did what I could.
-    review -> address-review (needs_review): No:
-    address-review -> review (complete): Fixed.
-    review -> address-review (needs_review): No:
-    address-review -> review (complete): Fixed.
-    review -> failed (needs_review): Still no:
+    implement → review: I did what I could.
+    sent back to address-review: No:
+    address-review → review: Fixed.
+    sent back to address-review: No:
+    address-review → review: Fixed.
+    sent back to failed: Still no:
     ");
     assert!(
         output
@@ -277,17 +277,17 @@ fn a_loop_of_antfarm_visits_each_item_and_verifies_it() {
     let text = include_str!("../../fixtures/import/antfarm-loop.yml");
     let (env, output) = driven("beds.yml", text, &replies);
     assert_snapshot!(ways(&output), @"
-    plan -> measure (complete): STATUS: done
-    measure -> dig (complete): STATUS: done
-    dig -> look (complete): STATUS: done
-    look -> dig (complete): STATUS: done
-    dig -> look (complete): STATUS: done
-    look -> dig (needs_review): STATUS: retry
-    dig -> look (complete): STATUS: done
-    look -> dig (complete): STATUS: done
-    dig -> look (complete): STATUS: done
-    look -> water (complete): STATUS: done
-    water -> complete (complete): STATUS: done
+    plan → measure: STATUS: done
+    measure → dig: STATUS: done
+    dig → look: STATUS: done
+    look → dig: STATUS: done
+    dig → look: STATUS: done
+    sent back to dig: STATUS: retry
+    dig → look: STATUS: done
+    look → dig: STATUS: done
+    dig → look: STATUS: done
+    look → water: STATUS: done
+    water → done: STATUS: done
     ");
     let digging = |line: &str| prompts(&env, line).concat();
     let first = digging("Label it B1 - Beans, in .");
@@ -317,19 +317,19 @@ fn steps_of_orbital_are_repeated_until_the_verification_finds_nothing_open() {
     ];
     let (env, output) = driven("config.toml", "[workflow]\npreset = \"tdd\"\n", &replies);
     assert_snapshot!(ways(&output), @"
-    red -> green (complete): It fails.
-    green -> refactor (complete): It passes.
-    refactor -> review (complete): It is clear.
-    review -> address-review (needs_review): <gate>FAIL</gate>
-    address-review -> review (complete): Settled.
-    review -> verify (complete): <gate>PASS</gate>
-    verify -> red (complete): One item is open.
-    red -> green (complete): It fails.
-    green -> refactor (complete): It passes.
-    refactor -> review (complete): It is clear.
-    review -> verify (complete): <gate>PASS</gate>
-    verify -> verify (failed): All is well.
-    verify -> complete (complete): Nothing is open.
+    red → green: It fails.
+    green → refactor: It passes.
+    refactor → review: It is clear.
+    sent back to address-review: <gate>FAIL</gate>
+    address-review → review: Settled.
+    review → verify: <gate>PASS</gate>
+    verify → red: One item is open.
+    red → green: It fails.
+    green → refactor: It passes.
+    refactor → review: It is clear.
+    review → verify: <gate>PASS</gate>
+    verify: failed: All is well.
+    verify → done: Nothing is open.
     ");
     let _ = env.aof(&["verify"]).success();
 }
@@ -345,7 +345,7 @@ fn results_of_openagents_steps_are_handed_on_as_they_were_printed() {
         ("tell", "Told.\n"),
     ];
     let (env, output) = driven("both.json", steps, &replies);
-    assert_snapshot!(ways(&output), @"tell -> complete (complete): Told.");
+    assert_snapshot!(ways(&output), @"tell → done: Told.");
     let runs = env.files(".aof/runs");
     let prompt =
         runs.iter().find(|name| name.contains("@2/") && name.ends_with("prompt.md")).unwrap();
@@ -375,10 +375,10 @@ graph:
     ];
     let (_, output) = driven("listed.yaml", graph, &replies);
     assert_snapshot!(ways(&output), @"
-    planner -> reviewer (complete): The plan
-    reviewer -> planner (complete): Not yet
-    planner -> reviewer (complete): The plan
-    reviewer -> complete (complete): Good
+    planner → reviewer: The plan
+    reviewer → planner: Not yet
+    planner → reviewer: The plan
+    reviewer → done: Good
     ");
 }
 
@@ -388,8 +388,8 @@ fn a_reply_with_just_the_key_that_is_expected_passes() {
     let replies = [("rate", "TIER: 2\n"), ("ship", "STATUS: skipped\n")];
     let (_, output) = driven("tiers.yml", steps, &replies);
     assert_snapshot!(ways(&output), @"
-    rate -> ship (complete): TIER: 2
-    ship -> complete (complete): STATUS: skipped
+    rate → ship: TIER: 2
+    ship → done: STATUS: skipped
     ");
 }
 
@@ -411,8 +411,8 @@ graph:
     ];
     let (env, output) = driven("said.yaml", graph, &replies);
     assert_snapshot!(ways(&output), @"
-    writer -> reader (complete): Two files.
-    reader -> complete (read): I did.
+    writer → reader: Two files.
+    reader: read → done: I did.
     ");
     let runs = env.files(".aof/runs");
     let prompt =
@@ -431,7 +431,7 @@ fn a_branch_with_a_failing_program_takes_the_error_route() {
         steps,
         &[("look/left", "Well.\n"), ("look/right.2", "Well now.\n"), ("mend", "Mended.\n")],
     );
-    assert_snapshot!(ways(&output), @"mend -> look (complete): Mended.");
+    assert_snapshot!(ways(&output), @"mend → look: Mended.");
     assert!(output.contains(": complete, 5 visits"), "{output}");
 }
 
@@ -457,10 +457,10 @@ steps:
     let replies = [("respond", respond), ("verify.1", retry), ("verify", "STATUS: done\n")];
     let (env, output) = driven("pr.yml", steps, &replies);
     assert_snapshot!(ways(&output), @"
-    respond -> verify (complete): STATUS: done
-    verify -> respond (needs_review): STATUS: retry
-    respond -> verify (complete): STATUS: done
-    verify -> complete (complete): STATUS: done
+    respond → verify: STATUS: done
+    sent back to respond: STATUS: retry
+    respond → verify: STATUS: done
+    verify → done: STATUS: done
     ");
     let printed = "Check fix:\n- branch: rename the variable in src/git.rs\n- status: must be 404 when missing\n";
     let checks = prompts(&env, "Check fix:");
@@ -489,10 +489,10 @@ graph:
     ];
     let (env, output) = driven("talk.yaml", graph, &replies);
     assert_snapshot!(ways(&output), @"
-    speaker -> judge (continue): I say a.
-    judge -> speaker (again): Not enough.
-    speaker -> scribe (conceded): I give up.
-    scribe -> complete (complete): Noted.
+    speaker: continue → judge: I say a.
+    judge: again → speaker: Not enough.
+    speaker: conceded → scribe: I give up.
+    scribe → done: Noted.
     ");
     let printed = prompts(&env, "Once more");
     assert_eq!(printed.len(), 1, "{printed:?}");
@@ -549,9 +549,9 @@ steps:
     ];
     let (env, output) = driven("keys.yml", steps, &replies);
     assert_snapshot!(ways(&output), @"
-    plan -> review (complete): STATUS: done
-    review -> merge (complete): éééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééé
-    merge -> complete (complete): DONE
+    plan → review: STATUS: done
+    review → merge: éééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééééé
+    merge → done: DONE
     ");
     let printed = prompts(&env, "in /srv/app on main: good, 7");
     assert_eq!(printed.len(), 1, "{output}");
@@ -784,15 +784,15 @@ graph:
     ];
     let (env, output) = driven("batch.yaml", graph, &replies);
     assert_snapshot!(ways(&output), @"
-    dev -> dev (go-on): More.
-    dev -> dev (go-on): More.
-    dev -> dev (go-on): More.
-    dev -> dev (go-on): More.
-    dev -> dev (go-on): More.
-    dev -> fix (has_failed): Tried.
-    fix -> dev (needs_fix): No.
-    dev -> fix (completed): Well.
-    fix -> complete (done): Yes.
+    dev: go-on: More.
+    dev: go-on: More.
+    dev: go-on: More.
+    dev: go-on: More.
+    dev: go-on: More.
+    dev: has failed → fix: Tried.
+    fix: needs fix → dev: No.
+    dev: completed → fix: Well.
+    fix: done → done: Yes.
     ");
     assert_snapshot!(env.read("workflows/batch.yaml"), @r#"
     name: batch

@@ -264,7 +264,7 @@ fn a_verdict_in_a_text_decides_and_silence_sends_back() {
     assert_snapshot!(say("quoted.md", &[]), @"
     exit 0
     --- stdout
-    AOF-xxxxx: check -> implement (needs_review), for AOF-xxxxx@2
+    AOF-xxxxx: sent back to implement
       now at implement, ready for agent-w
     --- stderr
     warning: gate `check` (attempt 1) looked for `<gate>PASS</gate>` or `<gate>FAIL</gate>` in the text, and there is none; what is quoted or code does not count. It was taken for `needs_review`
@@ -281,7 +281,7 @@ fn a_verdict_in_a_text_decides_and_silence_sends_back() {
     assert_snapshot!(say("verdict.md", &[]), @"
     exit 0
     --- stdout
-    AOF-xxxxx: check -> end (complete), for AOF-xxxxx@5
+    AOF-xxxxx: check → done
       now complete; archived as tasks/archive/2026/02/16/AOF-xxxxx.md
     ");
     check(&env);
@@ -410,7 +410,7 @@ fn a_document_that_says_its_outcome_needs_no_summary_beside_it() {
     let dropped = document.replacen("---\n", &format!("---\ntask: {id}\nagent: agent-7\n"), 1);
     env.write(".aof/inbox/review.md", dropped);
     let taken = env.aof(&["watch", "--once"]).success();
-    assert!(taken.stdout.contains("review -> implement (needs_fixes)"), "{taken}");
+    assert!(taken.stdout.contains("review: needs fixes → implement"), "{taken}");
 }
 
 #[test]
@@ -427,7 +427,7 @@ fn the_first_line_of_a_text_is_its_summary_if_the_frontmatter_has_the_outcome() 
     let dropped = text.replacen("---\n", &format!("---\ntask: {id}@1\nagent: agent-7\n"), 1);
     env.write(".aof/inbox/done.md", dropped.replace("First", "Second"));
     let taken = env.aof(&["watch", "--once"]).success();
-    assert!(taken.stdout.contains("check -> last (complete)"), "{taken}");
+    assert!(taken.stdout.contains("check → last"), "{taken}");
     let kept = env.task_text(&id);
     assert!(
         kept.contains("summary: First line") && kept.contains("summary: Second line"),
@@ -436,7 +436,7 @@ fn the_first_line_of_a_text_is_its_summary_if_the_frontmatter_has_the_outcome() 
     env.write("stuck.md", "---\noutcome: blocked\nblockers: [No access]\n---\nThird line\n");
     let args = ["task", "complete", &id, "--agent", "agent-7", "--file", "stuck.md"];
     let output = env.aof(&args).success();
-    assert!(output.stdout.contains("last (blocked)"), "{output}");
+    assert!(output.stdout.contains("blocked at last"), "{output}");
     check(&env);
 }
 

@@ -54,14 +54,14 @@ fi
 
     Today
       10:00           created
-      10:00  planner  plan → implement, item 1 of 2    Two                                         1 s
-      10:00  coder    implement → verify, item 1 of 2  Did it                                      0 s
-      10:00  tester   sent back to implement           Not yet                                     0 s
-                                                       - An empty password is accepted
-      10:00  coder    implement → verify, item 1 of 2  Did it                                      0 s
-      10:00  tester   verify → implement, item 2 of 2  Good                                        0 s
-      10:00  coder    implement → verify, item 2 of 2  Did it                                      0 s
-      10:00  tester   verify → done                    Good                                        0 s
+      10:00  planner  plan → implement, item 1 of 2        Two                                     1 s
+      10:00  coder    implement → verify, item 1 of 2      Did it                                  0 s
+      10:00  tester   sent back to implement, item 1 of 2  Not yet                                 0 s
+                                                           - An empty password is accepted
+      10:00  coder    implement → verify, item 1 of 2      Did it                                  0 s
+      10:00  tester   verify → implement, item 2 of 2      Good                                    0 s
+      10:00  coder    implement → verify, item 2 of 2      Did it                                  0 s
+      10:00  tester   verify → done                        Good                                    0 s
 
     By gate: plan 1 s, implement 0 s, verify 0 s. Sent back once.
     ");
@@ -145,7 +145,7 @@ fn a_list_that_cannot_be_gone_through_blocks_with_the_reason_and_a_new_one_helps
     assert_snapshot!(env.say(&id, "agent-p", "complete", &["--output", &few]), @"
     exit 0
     --- stdout
-    AOF-xxxxx: plan -> implement (complete), for AOF-xxxxx@0
+    AOF-xxxxx: plan → implement
       now at implement, blocked: No list to go through: `plan.stories` has 51 items, and `maxItems` is 50; `aof override` sends it back for another list
     ");
     assert_snapshot!(env.say(&id, "agent-w", "complete", &[]), @"
@@ -163,7 +163,7 @@ fn a_list_that_cannot_be_gone_through_blocks_with_the_reason_and_a_new_one_helps
       gate    implement for 2s (visit 1)
 
     Because
-      - `agent-p` ended gate `plan` with `complete` at 2026-02-16T10:00:06Z, which led to `implement`
+      - `agent-p` ended gate `plan` with `complete` at 10:00, which led to `implement`
       - it is blocked: No list to go through: `plan.stories` has 51 items, and `maxItems` is 50; `aof override` sends it back for another list
 
     Who can move it
@@ -175,13 +175,13 @@ fn a_list_that_cannot_be_gone_through_blocks_with_the_reason_and_a_new_one_helps
     assert_snapshot!(env.say(&id, "agent-p", "complete", &["--output", "stories=[1]"]), @"
     exit 0
     --- stdout
-    AOF-xxxxx: plan -> implement (complete), for AOF-xxxxx@2
+    AOF-xxxxx: plan → implement
       now at implement, item 1 of 1, ready for agent-w
     ");
     assert_snapshot!(env.say(&id, "agent-w", "complete", &[]), @"
     exit 0
     --- stdout
-    AOF-xxxxx: implement -> verify (complete), for AOF-xxxxx@3
+    AOF-xxxxx: implement → verify
       now at verify, item 1 of 1, ready for agent-t
     ");
     check(&env);

@@ -93,7 +93,7 @@ fn a_task_goes_round_and_a_gate_that_decides_by_itself_commits_its_own_entry() {
     assert_snapshot!(env.say(&id, "agent-r", "needs_review", &["--blocker", "The session never expires"]), @"
     exit 0
     --- stdout
-    AOF-xxxxx: review -> mend (needs_review), for AOF-xxxxx@2
+    AOF-xxxxx: sent back to mend
       now at mend, ready for agent-w or agent-v
     ");
     assert_snapshot!(env.aof(&["why", &id]), @"
@@ -104,7 +104,7 @@ fn a_task_goes_round_and_a_gate_that_decides_by_itself_commits_its_own_entry() {
       gate    mend for 1s (visit 3)
 
     Because
-      - `agent-r` sent it back from gate `review` to `mend` at 2026-02-16T10:00:12Z
+      - `agent-r` sent it back from gate `review` to `mend` on Feb 16, 10:00
       - nobody has claimed it
       - `agent-r` at gate `review` wants this settled: The session never expires
 
@@ -119,7 +119,7 @@ fn a_task_goes_round_and_a_gate_that_decides_by_itself_commits_its_own_entry() {
     assert_snapshot!(env.say(&id, "agent-r", "Approved", &[]), @"
     exit 0
     --- stdout
-    AOF-xxxxx: review -> size -> end (approved), for AOF-xxxxx@4
+    AOF-xxxxx: review: approved → done
       now complete; archived as tasks/archive/2026/02/16/AOF-xxxxx.md
     ");
     assert_snapshot!(env.aof(&["task", "history", &id]), @"
@@ -163,7 +163,7 @@ fn a_task_sent_back_too_often_is_the_roles_that_it_escalates_to() {
     assert_snapshot!(reject(), @"
     exit 0
     --- stdout
-    AOF-xxxxx: review -> mend (needs_review), for AOF-xxxxx@4
+    AOF-xxxxx: sent back to mend
       now at mend, ready for agent-p
     ");
     assert_snapshot!(env.aof(&["task", "list"]), @"
@@ -210,7 +210,7 @@ fn a_task_sent_back_too_often_is_the_roles_that_it_escalates_to() {
     assert_snapshot!(env.complete(&id, "agent-p"), @"
     exit 0
     --- stdout
-    AOF-xxxxx: mend -> review (complete), for AOF-xxxxx@5
+    AOF-xxxxx: mend → review
       now at review, ready for agent-r or agent-w
     ");
     check(&env);
@@ -487,7 +487,7 @@ fn a_task_at_a_gate_that_became_automatic_goes_on_with_the_next_act() {
       gate    implement for 5s (visit 0)
 
     Because
-      - it was created at 2026-02-16T10:00:04Z and began at gate `implement`
+      - it was created on Feb 16, 10:00 and began at gate `implement`
       - gate `implement` decides by itself: `aof watch`, `aof org reload`, or the next command that changes the task, moves it on
       - it came there under earlier rules (HASH); it goes on under those in force (HASH)
 
@@ -589,9 +589,9 @@ fn a_detour_for_exhausted_rejections_leads_back_to_the_rejecting_gate() {
     let rejected = env
         .say(&id, "agent-7", "needs_review", &["--blocker", "The session never expires"])
         .success();
-    assert!(rejected.stdout.contains("review -> rescue"), "{rejected}");
+    assert!(rejected.stdout.contains("sent back to rescue"), "{rejected}");
     let rescued = env.complete(&id, "agent-7");
-    assert!(rescued.stdout.contains("rescue -> review"), "{rescued}");
+    assert!(rescued.stdout.contains("rescue → review"), "{rescued}");
 }
 
 #[test]

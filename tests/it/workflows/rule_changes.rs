@@ -55,8 +55,8 @@ fn a_gate_that_is_gone_moves_its_tasks_to_the_nearest_one_before_it() {
     assert_snapshot!(env.aof(&["org", "reload"]), @"
     exit 0
     --- stdout
-    in force: the rules of commit COMMIT, 2026-02-16T10:00:07Z by Ada (other rules)
-    AOF-xxxxx: review -> implement (moved)
+    in force: the rules of commit COMMIT, Feb 16, 10:00 by Ada (other rules)
+    AOF-xxxxx: review → implement (moved)
     1 task follows them now
     ");
     assert_snapshot!(env.git_plain(&["log", "-1", "--format=%an%n%B"]), @"
@@ -129,10 +129,10 @@ fn a_gate_that_is_gone_moves_its_tasks_to_the_nearest_one_before_it() {
 
     Today
       10:00           created
-      10:00  agent-7  plan → implement           Did it                                            1 s
-      10:00  agent-7  implement → review         Did it                                            1 s
-      10:00           review: moved → implement  Gate `review` is not in workflow `default` any    2 s
-                                                 more
+      10:00  agent-7  plan → implement            Did it                                           1 s
+      10:00  agent-7  implement → review          Did it                                           1 s
+      10:00           review → implement (moved)  Gate `review` is not in workflow `default`       2 s
+                                                  any more
       now             at implement, second time                                                    2 s
 
     By gate: plan 1 s, implement 3 s, review 2 s.
@@ -145,7 +145,7 @@ fn a_gate_that_is_gone_moves_its_tasks_to_the_nearest_one_before_it() {
       gate    implement for 3s (visit 3)
 
     Because
-      - the rules changed, and it was moved from `review` to `implement` at 2026-02-16T10:00:08Z: Gate `review` is not in workflow `default` any more
+      - the rules changed, and it was moved from `review` to `implement` on Feb 16, 10:00: Gate `review` is not in workflow `default` any more
       - nobody has claimed it
 
     Who can move it
@@ -191,7 +191,7 @@ fn every_way_to_touch_a_task_has_it_follow_the_rules_first() {
     change(&env, "project.yaml", REVIEW, "");
     let head = env.head();
     let shown = env.aof(&["org", "reload", "--dry-run"]).success();
-    assert!(shown.stdout.contains("AOF-xxxxx: review -> implement (moved)"), "{shown}");
+    assert!(shown.stdout.contains("AOF-xxxxx: review → implement (moved)"), "{shown}");
     assert_eq!(env.head(), head);
 }
 
@@ -203,14 +203,14 @@ fn a_completion_at_a_removed_gate_is_a_conflict() {
     assert_snapshot!(env.say(&id, "agent-3", "complete", &[]), @"
     exit 5
     --- stderr
-    error: `AOF-xxxxx@2` at gate `review` has ended: the rules changed, and the task was moved at 2026-02-16T10:00:08Z
+    error: `AOF-xxxxx@2` at gate `review` has ended: the rules changed, and the task was moved on Feb 16, 10:00
 
     hint: nothing was changed and nothing is to be done; see where it stands now with `aof show AOF-xxxxx`
     ");
     assert_snapshot!(env.say(&format!("{id}@2"), "agent-3", "complete", &[]), @"
     exit 5
     --- stderr
-    error: `AOF-xxxxx@2` at gate `review` has ended: the rules changed, and the task was moved at 2026-02-16T10:00:08Z
+    error: `AOF-xxxxx@2` at gate `review` has ended: the rules changed, and the task was moved on Feb 16, 10:00
 
     hint: nothing was changed and nothing is to be done; see where it stands now with `aof show AOF-xxxxx`
     ");
@@ -241,7 +241,7 @@ fn another_role_gets_the_work() {
     assert_snapshot!(env.aof(&["org", "reload"]), @"
     exit 0
     --- stdout
-    in force: the rules of commit COMMIT, 2026-02-16T10:00:07Z by Ada (other rules)
+    in force: the rules of commit COMMIT, Feb 16, 10:00 by Ada (other rules)
     AOF-xxxxx: rerouted from backend to qa at implement: agent-7 may not complete it, and does not have it any more
     1 task follows them now
     ");
@@ -346,7 +346,7 @@ fn invalid_rules_that_are_committed_move_nothing_and_are_loud() {
     exit 6
     --- stdout
     error: the committed rules are invalid, and not in force
-    still in force: the rules of commit COMMIT, 2026-02-16T10:00:03Z by Ada (rules)
+    still in force: the rules of commit COMMIT, Feb 16, 10:00 by Ada (rules)
     every task already follows them
     --- stderr
     error[unknown_role]: there is no role `nobody` in org.yaml
@@ -453,7 +453,7 @@ fn a_watcher_that_runs_moves_tasks_when_new_rules_are_committed() {
     eventually("it runs", || printed().contains("watching"));
     change(&env, "project.yaml", REVIEW, "");
     eventually("the task is moved", || env.task_text(&id).contains("current: implement"));
-    eventually("it tells of it", || printed().contains("review -> implement (moved)"));
+    eventually("it tells of it", || printed().contains("review → implement (moved)"));
     watcher.kill().unwrap();
     watcher.wait().unwrap();
     check_after_kills(&env);

@@ -13,7 +13,7 @@ fn rules_count_once_they_are_committed() {
     assert_snapshot!(env.complete(&id, "agent-7"), @"
     exit 0
     --- stdout
-    AOF-xxxxx: implement -> review (complete), for AOF-xxxxx@0
+    AOF-xxxxx: implement → review
       now at review, ready for agent-3
     --- stderr
     warning: project.yaml differs from what is committed; the committed rules count
@@ -25,7 +25,7 @@ fn rules_count_once_they_are_committed() {
     assert_snapshot!(env.complete(&tidy, "agent-7"), @"
     exit 0
     --- stdout
-    AOF-xxxxx: implement -> inspect (complete), for AOF-xxxxx@0
+    AOF-xxxxx: implement → inspect
       now at inspect, ready for agent-3
     ");
     check(&env);
@@ -52,7 +52,7 @@ fn a_task_at_a_gate_that_is_gone_says_so() {
     assert_snapshot!(env.say(&id, "agent-3", "complete", &[]), @"
     exit 5
     --- stderr
-    error: `AOF-xxxxx@1` at gate `review` has ended: the rules changed, and the task was moved at 2026-02-16T10:00:08Z
+    error: `AOF-xxxxx@1` at gate `review` has ended: the rules changed, and the task was moved on Feb 16, 10:00
 
     hint: nothing was changed and nothing is to be done; see where it stands now with `aof show AOF-xxxxx`
     ");
@@ -71,7 +71,7 @@ fn invalid_rules_leave_the_older_ones_in_force_and_are_loud() {
     assert_snapshot!(env.complete(&id, "agent-7"), @"
     exit 0
     --- stdout
-    AOF-xxxxx: implement -> review (complete), for AOF-xxxxx@0
+    AOF-xxxxx: implement → review
       now at review, ready for agent-3
     --- stderr
     warning: the committed rules are invalid, so those of commit COMMIT stay in force; see `aof workflow validate`
@@ -188,7 +188,7 @@ fn without_any_rules_there_is_one_gate_for_everybody() {
     assert_snapshot!(env.say(&id, "anybody", "complete", &[]), @"
     exit 0
     --- stdout
-    AOF-xxxxx: complete -> end (complete), for AOF-xxxxx@0
+    AOF-xxxxx: complete → done
       now complete; archived as tasks/archive/2026/02/16/AOF-xxxxx.md
     ");
     check(&env);
@@ -282,7 +282,7 @@ fn rules_that_nobody_can_staff_stay_in_force_and_status_tells() {
     assert_snapshot!(env.complete(&id, "y"), @"
     exit 0
     --- stdout
-    AOF-xxxxx: b -> c (complete), for AOF-xxxxx@1
+    AOF-xxxxx: b → c
       now at c, ready for nobody
     ");
     assert_snapshot!(env.aof(&["org", "validate"]), @"
@@ -313,4 +313,37 @@ fn rules_that_nobody_can_staff_stay_in_force_and_status_tells() {
         start one with `aof watch`; without it, commands work but dropped files and edits wait
     ");
     check(&env);
+}
+
+#[test]
+fn a_commit_of_invalid_rules_is_warned_of_and_made() {
+    let env = TestEnvironment::new();
+    let _ = env.aof(&["doctor", "--fix"]).success();
+    let valid = env.read("project.yaml");
+    env.write("other/project.yaml", "name: not ours\n");
+    env.write(".github/workflows/ci.yaml", "on: push\n");
+    env.git(&["add", "-A"]);
+    let other = env.try_git(&["commit", "--quiet", "-m", "Of others"]).code(0);
+    assert!(!other.stderr.contains("invalid rules"), "{other}");
+
+    env.write("project.yaml", "workflow: {gates: 3}\n");
+    env.git(&["add", "-A"]);
+    // The worktree does not count, only what is staged.
+    env.write("project.yaml", &valid);
+    let made = env.try_git(&["commit", "--quiet", "-m", "Rules"]).code(0);
+    assert_snapshot!(made.stderr, @"
+    warning: this commits invalid rules; those of the last valid commit stay in force
+    error[wrong_kind]: `gates` is a list of gates, and this is a number
+     --> project.yaml:1:19
+      |
+    1 | workflow: {gates: 3}
+      |                   ^
+      |
+      = help: begin each gate with a dash, as in `- id: review`
+
+    `git commit --amend` after the correction replaces it
+    ");
+    env.git(&["add", "-A"]);
+    let mended = env.try_git(&["commit", "--quiet", "-m", "Valid again"]).code(0);
+    assert_eq!(mended.stderr, "");
 }

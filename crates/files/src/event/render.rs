@@ -25,6 +25,29 @@ pub fn event_words(event: &EventLine) -> String {
     }
 }
 
+/// Returns a step of a task in words: `plan → implement`, `sent back to plan`, `blocked at plan`, `review: fine → done`. `to` has the
+/// words of [`place_words`].
+pub fn step_words(from: &str, outcome: &str, to: Option<&str>) -> String {
+    let arrow = to.map(|to| format!(" → {to}")).unwrap_or_default();
+    match (outcome, to) {
+        ("complete", None) => format!("{from} done"),
+        ("complete", _) => format!("{from}{arrow}"),
+        ("needs_review", None) => format!("sent back at {from}"),
+        ("needs_review", Some(to)) => format!("sent back to {to}"),
+        ("blocked", _) => format!("blocked at {from}"),
+        // A person or the rules moved it: `plan → review (override)`.
+        ("override" | "reopened" | "moved" | "timeout" | "cancelled", _) => {
+            format!("{from}{arrow} ({outcome})")
+        }
+        (decision, _) => format!("{from}: {}{arrow}", decision.replace('_', " ")),
+    }
+}
+
+/// Returns where a step led, in words: a gate's name, `done`, `cancelled`, `failed`.
+pub fn place_words(to: &Destination) -> &str {
+    if *to == Destination::End { "done" } else { to.noun() }
+}
+
 /// Returns the text of a notice for that kind of reader.
 pub(crate) fn notice_text(occurrence: &Occurrence, reader: NoticeReader) -> String {
     let mut fields = match serde_json::to_value(&occurrence.event) {
@@ -77,7 +100,7 @@ const fn line_template(kind: EventKind) -> &'static str {
         EventKind::TaskComplete => "complete",
         EventKind::TaskFailed => "failed",
         EventKind::TaskCancelled => "called off[: {reason}]",
-        EventKind::GateTransition => "{way}[ ({outcome})][ by {agent}][: {summary}]",
+        EventKind::GateTransition => "{step}[ by {agent}][: {summary}]",
         EventKind::GateRejection => {
             "sent back from {gate}[ to {targetGate}][ by {agent}][: {blockers}]"
         }
@@ -302,9 +325,21 @@ impl TemplateFields<'_> {
         match (name, self.fields.get(name)) {
             ("way", _) => match (text("fromGate"), text("toGate")) {
                 (Some(one), Some(other)) if one == other => format!("stays at {one}"),
-                (Some(one), Some(other)) => format!("{one} -> {other}"),
+                (Some(one), Some(other)) => format!("{one} → {other}"),
                 (Some(one), None) => one,
                 (None, other) => other.map(|other| format!("to {other}")).unwrap_or_default(),
+            },
+            ("step", _) => {
+                let to = self.fields.get("toGate").and_then(Value::as_str);
+                let to = to.and_then(|to| to.parse().ok());
+                let to = to.as_ref().map(place_words).map(|to| self.shown(to));
+                let from = text("fromGate").unwrap_or_default();
+                step_words(&from, &text("outcome").unwrap_or_default(), to.as_deref())
+            }
+            ("outcome", Some(Value::String(outcome))) => match &**outcome {
+                "complete" => "done".to_owned(),
+                "needs_review" => "sent back".to_owned(),
+                other => self.shown(other),
             },
             ("why", _) => match (text("reason").as_deref(), text("agent")) {
                 (Some("exhausted"), _) => "it was sent back too often".to_owned(),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use git2::{DiffFile, DiffOptions};
+use git2::{DiffFile, DiffOptions, IndexEntry};
 
 use crate::error::{During, GitError};
 use crate::id::{CommitId, ObjectId};
@@ -52,10 +52,13 @@ impl Repository {
         Ok(changed.collect())
     }
 
-    /// Returns the paths in the repository of all files that the next commit will have.
-    pub fn staged_paths(&self) -> Result<Vec<String>, GitError> {
+    /// Returns the paths in the repository of all files that the next commit will have, with their contents.
+    pub fn staged_files(&self) -> Result<Vec<(String, ObjectId)>, GitError> {
         let index = self.index_at(&self.index_to_commit())?;
-        Ok(index.iter().filter_map(|entry| String::from_utf8(entry.path).ok()).collect())
+        let file = |entry: IndexEntry| {
+            Some((String::from_utf8(entry.path).ok()?, ObjectId::from_git(entry.id)))
+        };
+        Ok(index.iter().filter_map(file).collect())
     }
 
     /// Returns the differences of two commits. Fails with `Forbidden` for a path that git never writes: a forged tree may point

@@ -41,8 +41,8 @@ fn an_agent_gets_one_token_which_is_shown_once() {
     assert!(!env.read(".aof/tokens.json").contains(token));
     assert_snapshot!(tokens(&env, &["--list"]), @"
     AGENT    CREATED
-    agent-3  2026-02-16T10:00:07Z
-    agent-7  2026-02-16T10:00:06Z
+    agent-3  Feb 16, 10:00
+    agent-7  Feb 16, 10:00
     ");
     assert_snapshot!(tokens(&env, &["--revoke", "agent-7"]), @"
     The token of agent-7 no longer counts.

@@ -20,7 +20,7 @@ fn a_run_that_takes_too_long_is_ended() {
     --- stderr
     Step 1/1: work: coder at AOF-xxxxx@0
     warning: AOF-xxxxx@0: attempt 1 failed: it was not done after 1 s; that was the last one
-    AOF-xxxxx: work -> blocked (blocked): 1 attempt of `coder` failed; the last one: it was not done after 1 s
+    AOF-xxxxx: blocked at work: 1 attempt of `coder` failed; the last one: it was not done after 1 s
     AOF-xxxxx@1 work: is blocked: attempt 1: it was not done after 1 s; `aof unblock AOF-xxxxx --reason ...` lets it go on
     ");
     assert_eq!(endings(&env, &format!("{id}@0")), "timeout: it was not done after 1 s\n");
@@ -54,7 +54,7 @@ echo '{\"outcome\": \"complete\", \"summary\": \"Did it\"}'
     warning: AOF-xxxxx@0: attempt 1 failed: `sh agents/coder.sh` ended with exit status 3; the last thing it printed: no server (1); again in 1s
     Step 1/1: work: coder at AOF-xxxxx@0, attempt 2 of 2
     warning: AOF-xxxxx@0: attempt 2 failed: `sh agents/coder.sh` ended with exit status 3; the last thing it printed: no server (2); that was the last one
-    AOF-xxxxx: work -> blocked (blocked): 2 attempts of `coder` failed; the last one: `sh agents/coder.sh` ended with exit status 3; the last thing it printed: no server (2)
+    AOF-xxxxx: blocked at work: 2 attempts of `coder` failed; the last one: `sh agents/coder.sh` ended with exit status 3; the last thing it printed: no server (2)
     AOF-xxxxx@1 work: is blocked: attempt 1: `sh agents/coder.sh` ended with exit status 3; the last thing it printed: no server (1); attempt 2: `sh agents/coder.sh` ended with exit status 3; the last thing it printed: no server (2); `aof unblock AOF-xxxxx --reason ...` lets it go on
     ");
     assert_eq!(said_at_home(&env, "calls"), "x\nx\n");
@@ -118,7 +118,7 @@ fn attempts_that_failed_count_after_a_restart() {
     let output = env.aof(&["run", "--task", &id]).success();
     assert_snapshot!(timeless(&output.stderr), @"
     Step 1/1: work: coder at AOF-xxxxx@0, attempt 2 of 2
-    AOF-xxxxx: work -> complete (complete) after TIME: Did it
+    AOF-xxxxx: work → done after TIME: Did it
     ");
     assert!(prompt(&env, &format!("{id}@0"), 2).starts_with(
         "## Another attempt\n\nThis is attempt 2 of 2. The attempt before failed: `sh agents/coder.sh` ended with exit status 3.\n"

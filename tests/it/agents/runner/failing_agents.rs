@@ -151,7 +151,7 @@ fn another_agent_of_the_role_does_work_that_one_cannot_begin() {
     Step 1/1: work: coder at AOF-xxxxx@0
     warning: coder cannot work: `coder`: `no-such-agent` cannot be started: No such file or directory (os error 2); it is not installed, or not in one of the folders of `PATH`
     Step 1/1: work: typist at AOF-xxxxx@0
-    AOF-xxxxx: work -> complete (complete) after TIME: Did it
+    AOF-xxxxx: work → done after TIME: Did it
     ");
     assert_snapshot!(history(&env, &id), @"work typist complete [file] Did it");
 }
@@ -266,14 +266,14 @@ say \"$1\" \"${AOF_TASK%@*}\"
     AOF-xxxxx: waits, 1 visit so far
     --- stderr
     Step 1/2: work: coder at AOF-xxxxx@0
-    AOF-xxxxx: work -> review (complete) after TIME: Did it
+    AOF-xxxxx: work → review after TIME: Did it
     AOF-xxxxx@1 review: waits for `typist`: org.yaml does not say how to start any of them (`run`)
     ");
     assert_snapshot!(env.plain(&said_at_home(&env, "said")), @"
     error: you tried to complete `AOF-xxxxx`, and your task is `AOF-xxxxx`
     error: gate `approve` is for people, and `coder` is not one
     AOF-xxxxx@0: complete; your part is done
-    error: `coder` ended gate `work` with `complete` at 2026-02-16T10:00:08Z; said once more without a ticket, that would end gate `review` as well
+    error: `coder` ended gate `work` with `complete` on Feb 16, 10:00; said once more without a ticket, that would end gate `review` as well
     ");
     assert_eq!(stand(&env, &id), "ready review -");
     assert_eq!(stand(&env, &held), "in_progress work typist");

@@ -59,7 +59,7 @@ fn processes_of_a_killed_runner_end_and_the_work_goes_on() {
     let rest: String = output.stderr.split_inclusive('\n').skip(1).collect();
     assert_snapshot!(crate::support::scripted_agents::timeless(&rest), @"
     Step 1/1: work: coder at AOF-xxxxx@0
-    AOF-xxxxx: work -> complete (complete) after TIME: Did it
+    AOF-xxxxx: work → done after TIME: Did it
     ");
     are_gone(&env);
     assert_snapshot!(endings(&env, &format!("{id}@0")), @"
@@ -212,7 +212,7 @@ fn one_of_two_runners_works_and_the_other_names_it() {
     --- stdout
     AOF-xxxxx: waits, 0 visits so far
     --- stderr
-    AOF-xxxxx@0 work: `aof run` (process PID, since 2026-02-16T10:00:05Z) runs it
+    AOF-xxxxx@0 work: `aof run` (process PID, since Feb 16, 10:00) runs it
     ");
     let other = env.aof(&["run", "--agent", "coder"]).success();
     assert_snapshot!(other.to_string().replace(&runner.id().to_string(), "PID"), @"
@@ -220,7 +220,7 @@ fn one_of_two_runners_works_and_the_other_names_it() {
     --- stdout
     nothing is left to do, 0 visits
     --- stderr
-    note: AOF-xxxxx@0: `aof run` (process PID, since 2026-02-16T10:00:05Z) runs it
+    note: AOF-xxxxx@0: `aof run` (process PID, since Feb 16, 10:00) runs it
     ");
     assert_eq!(said_at_home(&env, "calls"), "x\n");
     send("INT", &runner);

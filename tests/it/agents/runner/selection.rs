@@ -41,11 +41,11 @@ fn an_agent_works_until_nothing_is_left() {
     nothing is left to do, 3 visits
     --- stderr
     Step 1/3: work: coder at AOF-xxxxx@0
-    AOF-xxxxx: work -> review (complete) after TIME: Did it
+    AOF-xxxxx: work → review after TIME: Did it
     Step 2/3: review: critic at AOF-xxxxx@1
-    AOF-xxxxx: review -> approve (complete) after TIME: Did it
+    AOF-xxxxx: review → approve after TIME: Did it
     Step 2/3: review: critic at AOF-xxxxx@1
-    AOF-xxxxx: review -> approve (complete) after TIME: Did it
+    AOF-xxxxx: review → approve after TIME: Did it
     ");
     assert_eq!(said_at_home(&env, "calls"), "coder\ncoder\ncritic\ncritic\n");
     for id in &ids {

@@ -32,7 +32,7 @@ fn a_person_is_asked_and_the_answer_counts() {
     let id = env.new_task(&["Add login"]);
     let mut seat = Seat::of(&env, &["run", "--task", &id]);
     seat.shows("1/2: work");
-    seat.shows("work -> approve (complete)");
+    seat.shows("work → approve");
     seat.shows("a approve → ");
     seat.presses("x?");
     seat.shows("stand for approve, send back, skip");
@@ -49,7 +49,7 @@ fn a_person_is_asked_and_the_answer_counts() {
     seat.types("");
     seat.shows("Summary (login.rs has no tests):");
     seat.types("");
-    seat.shows("approve -> work (needs_review)");
+    seat.shows("sent back to work");
     seat.shows("q leave");
     seat.presses("y");
     seat.shows("Summary (Approved):");
@@ -138,12 +138,12 @@ fn a_terminal_without_a_cursor_gets_lines() {
             command.env_remove("TERM").envs(term.map(|term| ("TERM", term)));
         });
         seat.shows("Step 1/2: work: coder at ");
-        seat.shows("work -> approve (complete)");
+        seat.shows("work → approve");
         seat.shows("q leave");
         seat.presses("y");
         seat.shows("Summary (Approved):");
         seat.types("");
-        seat.shows("approve -> complete (complete)");
+        seat.shows("approve → done");
         let (status, screen) = seat.ends();
         assert_eq!(status.code(), Some(0), "{screen}");
     }
@@ -186,7 +186,7 @@ fn the_gate_s_demands_are_asked_for_and_a_refusal_asks_again() {
     seat.types("minor");
     seat.shows("Summary (Goes out):");
     seat.types("");
-    seat.shows("approve -> ");
+    seat.shows("approve → ");
     let (status, screen) = seat.ends();
     assert_eq!(status.code(), Some(0), "{screen}");
     assert_snapshot!(history(&env, &id), @"approve human-ada complete [-] Goes out");
@@ -253,7 +253,7 @@ fn an_answer_is_kept_while_the_task_is_frozen() {
     seat.types("Fine");
     seat.shows("it is tried again");
     env.write(&path, text);
-    seat.shows("approve -> ");
+    seat.shows("approve → ");
     let (status, screen) = seat.ends();
     assert_eq!(status.code(), Some(0), "{screen}");
     let _ = std::fs::remove_file(env.path("login.rs"));

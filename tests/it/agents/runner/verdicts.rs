@@ -191,7 +191,7 @@ fi
     Step 1/1: work: coder at AOF-xxxxx@0
     warning: AOF-xxxxx@0: attempt 1 failed: its verdict was refused: one thing is wrong with the outputs for `complete` at gate `work`; fix this, all at once: - `branch` is missing: it is a text; again in 1s
     Step 1/1: work: coder at AOF-xxxxx@0, attempt 2 of 2
-    AOF-xxxxx: work -> complete (complete) after TIME: Did it
+    AOF-xxxxx: work → done after TIME: Did it
     ");
     assert_snapshot!(endings(&env, &format!("{id}@0")), @"
     bad_verdict: its verdict was refused: one thing is wrong with the outputs for `complete` at gate `work`; fix this, all at once:

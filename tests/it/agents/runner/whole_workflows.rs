@@ -106,21 +106,21 @@ fn a_workflow_runs_to_its_end_with_a_rejection_and_a_person() {
     --- stderr
     AOF-xxxxx: Add login, in `default`
     Step 1/5: implement: coder at AOF-xxxxx@0
-    AOF-xxxxx: implement -> review (complete) after TIME: Added it; see the branch
+    AOF-xxxxx: implement → review after TIME: Added it; see the branch
     Step 2/5: review/code: critic at AOF-xxxxx@1/code
     Step 2/5: review/docs: scribe at AOF-xxxxx@1/docs
-    AOF-xxxxx: review/code -> review (complete) after TIME: The code is fine
-    AOF-xxxxx: review/docs -> check (complete) after TIME: The docs are fine
+    AOF-xxxxx: review/code done after TIME: The code is fine
+    AOF-xxxxx: review/docs → check after TIME: The docs are fine
     Step 3/5: check: tester at AOF-xxxxx@3
-    AOF-xxxxx: check -> implement (needs_review) after TIME: `sh agents/tester.sh` ended with exit status 1
+    AOF-xxxxx: sent back to implement after TIME: `sh agents/tester.sh` ended with exit status 1
     Step 1/5: implement: coder at AOF-xxxxx@4
-    AOF-xxxxx: implement -> review (complete) after TIME: Added it; see the branch
+    AOF-xxxxx: implement → review after TIME: Added it; see the branch
     Step 2/5: review/code: critic at AOF-xxxxx@5/code
     Step 2/5: review/docs: scribe at AOF-xxxxx@5/docs
-    AOF-xxxxx: review/code -> review (complete) after TIME: The code is fine
-    AOF-xxxxx: review/docs -> check (complete) after TIME: The docs are fine
+    AOF-xxxxx: review/code done after TIME: The code is fine
+    AOF-xxxxx: review/docs → check after TIME: The docs are fine
     Step 3/5: check: tester at AOF-xxxxx@7
-    AOF-xxxxx: check -> approve (complete) after TIME: `sh agents/tester.sh` ended with exit status 0
+    AOF-xxxxx: check → approve after TIME: `sh agents/tester.sh` ended with exit status 0
     AOF-xxxxx@8 approve: waits for `human-ada`; `aof complete AOF-xxxxx@8 --outcome ...`
     ");
     let id = env.files("tasks")[0].trim_start_matches("tasks/").trim_end_matches(".md").to_owned();
@@ -147,7 +147,7 @@ fn a_workflow_runs_to_its_end_with_a_rejection_and_a_person() {
     AOF-xxxxx: complete, 1 visit
     --- stderr
     Step 5/5: publish: coder at AOF-xxxxx@9
-    AOF-xxxxx: publish -> complete (complete) after TIME: It is out
+    AOF-xxxxx: publish → done after TIME: It is out
     ");
     assert_snapshot!(settled(&env.log()), @"
     coder: AOF-xxxxx: publish -> end (complete)

@@ -47,7 +47,7 @@ fn a_task_begins_with_its_input_files_and_options() {
     --- stderr
     AOF-xxxxx: Login fails, in `fix`
     Step 1/1: work: coder at AOF-xxxxx@0
-    AOF-xxxxx: work -> complete (complete) after TIME: Did it
+    AOF-xxxxx: work → done after TIME: Did it
     ");
     let task = task(&env);
     assert_snapshot!(format!("{}\n{}\n{}\n{}", task["title"], task["tags"], task["body"], task["context"]), @r#"
@@ -222,11 +222,11 @@ fn a_template_that_the_project_lacks_is_begun_first() {
     began `reviewed` from the template: workflows/reviewed.yaml
     AOF-xxxxx: reviewed: spec.md, in `reviewed`
     Step 1/4: implement: coder at AOF-xxxxx@0
-    AOF-xxxxx: implement -> review (complete) after TIME: Did it
+    AOF-xxxxx: implement → review after TIME: Did it
     Step 3/4: review: critic at AOF-xxxxx@1
-    AOF-xxxxx: review -> verify (complete) after TIME: Did it
+    AOF-xxxxx: review → verify after TIME: Did it
     Step 4/4: verify: critic at AOF-xxxxx@2
-    AOF-xxxxx: verify -> complete (complete) after TIME: Did it
+    AOF-xxxxx: verify → done after TIME: Did it
     ");
     assert_snapshot!(env.log(), @"
     critic: AOF-xxxxx: verify -> end (complete)

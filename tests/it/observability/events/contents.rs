@@ -12,16 +12,16 @@ fn a_story_reads_from_its_beginning_to_its_end() {
     let env = TestEnvironment::new();
     let _ = story(&env);
     insta::assert_snapshot!(shown(&env, &[]).stdout, @"
-    2026-02-16T10:00:04Z  AOF-xxxxx  created, at implement
-    2026-02-16T10:00:05Z  AOF-xxxxx  taken by agent-7 at implement
-    2026-02-16T10:00:06Z  AOF-xxxxx  implement -> review (complete) by agent-7: Did it
-    2026-02-16T10:00:07Z  AOF-xxxxx  review -> implement (needs_review) by agent-3: Did it
-    2026-02-16T10:00:07Z  AOF-xxxxx  sent back from review to implement by agent-3: No test for an empty name
-    2026-02-16T10:00:08Z  AOF-xxxxx  warning: agent-8 was too late at implement: agent-7 was first
-    2026-02-16T10:00:09Z  AOF-xxxxx  a comment: Look at the log
-    2026-02-16T10:00:10Z  AOF-xxxxx  implement -> review (complete) by agent-8: Did it
-    2026-02-16T10:00:11Z  AOF-xxxxx  review -> $end (complete) by agent-3: Did it
-    2026-02-16T10:00:11Z  AOF-xxxxx  complete
+    Feb 16, 10:00  AOF-xxxxx  created, at implement
+    Feb 16, 10:00  AOF-xxxxx  taken by agent-7 at implement
+    Feb 16, 10:00  AOF-xxxxx  implement → review by agent-7: Did it
+    Feb 16, 10:00  AOF-xxxxx  sent back to implement by agent-3: Did it
+    Feb 16, 10:00  AOF-xxxxx  sent back from review to implement by agent-3: No test for an empty name
+    Feb 16, 10:00  AOF-xxxxx  warning: agent-8 was too late at implement: agent-7 was first
+    Feb 16, 10:00  AOF-xxxxx  a comment: Look at the log
+    Feb 16, 10:00  AOF-xxxxx  implement → review by agent-8: Did it
+    Feb 16, 10:00  AOF-xxxxx  review → done by agent-3: Did it
+    Feb 16, 10:00  AOF-xxxxx  complete
     ");
     let text = env.plain(&env.read(STREAM));
     let (before, after) = text.split_once("\"id\":\"aof_").unwrap();
@@ -411,33 +411,33 @@ fn every_kind_of_event_is_as_its_schema_says() {
     assert_eq!(missing, [""; 0], "{}", shown(&env, &[]).stdout);
     rebuilds_the_same(&env);
     insta::assert_snapshot!(shown(&env, &["--level", "warn"]).stdout, @"
-    2026-02-16T10:40:07Z  AOF-xxxxx  warning: the claim of agent-7 ran out at implement
-    2026-02-16T10:40:10Z  AOF-xxxxx  warning: held at implement: Wait
-    2026-02-16T10:40:13Z  AOF-xxxxx  warning: blocked at implement by agent-7: No access
-    2026-02-16T10:40:15Z  AOF-xxxxx  warning: the condition failed at measure: Cannot read property 'thing' of undefined in `metadata.deep.thing`
-    2026-02-16T10:40:16Z  AOF-xxxxx  warning: agent-8 was too late at implement: agent-7 was first
-    2026-02-16T11:41:17Z  AOF-xxxxx  warning: not done at review within 1h
-    2026-02-16T11:41:17Z  AOF-xxxxx  warning: role lead steps in at review: timeout
-    2026-02-16T11:41:23Z  AOF-xxxxx  warning: the condition failed at measure: Cannot read property 'thing' of undefined in `metadata.deep.thing`
-    2026-02-16T11:41:25Z  AOF-xxxxx  warning: the condition failed at measure: Cannot read property 'thing' of undefined in `metadata.deep.thing`
-    2026-02-16T11:41:27Z  AOF-xxxxx  warning: the condition failed at measure: Cannot read property 'thing' of undefined in `metadata.deep.thing`
-    2026-02-16T11:41:29Z  AOF-xxxxx  warning: the condition failed at measure: Cannot read property 'thing' of undefined in `metadata.deep.thing`
-    2026-02-16T11:41:31Z  AOF-xxxxx  warning: the condition failed at measure: Cannot read property 'thing' of undefined in `metadata.deep.thing`
-    2026-02-16T11:41:33Z  AOF-xxxxx  warning: the condition failed at measure: Cannot read property 'thing' of undefined in `metadata.deep.thing`
-    2026-02-16T11:41:34Z  AOF-xxxxx  error: goes in circles: sent back 6 times to implement
-    2026-02-16T11:41:34Z  AOF-xxxxx  warning: blocked at implement by agent-3: Circular rejection loop: sent back to gate 'implement' 6 times, last by 'review'
-    2026-02-16T11:41:39Z  AOF-xxxxx  warning: failed
-    2026-02-16T11:41:44Z  AOF-xxxxx  error: sent back 2 times to implement, more than allowed
-    2026-02-16T11:41:44Z  AOF-xxxxx  warning: blocked at implement by agent-3: Circular rejection loop: sent back to gate 'implement' 2 times, last by 'review'
-    2026-02-16T11:41:46Z  AOF-xxxxx  error: nobody is in role nobody at audit
-    2026-02-16T11:41:46Z  AOF-xxxxx  warning: blocked at audit by agent-7: No agents available for role: nobody
-    2026-02-16T11:41:47Z  AOF-abc  warning: the condition failed at measure: Cannot read property 'thing' of undefined in `metadata.deep.thing`
-    2026-02-16T11:41:52Z  AOF-xxxxx  warning: the condition failed at measure: Cannot read property 'thing' of undefined in `metadata.deep.thing`
-    2026-02-16T11:42:03Z  AOF-xxxxx  warning: the condition failed at measure: Cannot read property 'thing' of undefined in `metadata.deep.thing`
-    2026-02-16T11:42:04Z  AOF-xxxxx  warning: a merge superseded `complete` by agent-8 at implement: agent-7 was first
-    2026-02-16T11:42:09Z  AOF-xxxxx  error: taken from agent-7 at implement, which needs role qa
-    2026-02-16T11:42:15Z  error: 1 message was given up, to /no/such/program: no rules in force have this channel any more
-    2026-02-16T11:42:17Z  error: the rules of commit COMMIT are invalid: project.yaml:1:19: `gates` is a list of gates, and this is a number
+    Feb 16, 10:40  AOF-xxxxx  warning: the claim of agent-7 ran out at implement
+    Feb 16, 10:40  AOF-xxxxx  warning: held at implement: Wait
+    Feb 16, 10:40  AOF-xxxxx  warning: blocked at implement by agent-7: No access
+    Feb 16, 10:40  AOF-xxxxx  warning: the condition failed at measure: Cannot read property 'thing' of undefined in `metadata.deep.thing`
+    Feb 16, 10:40  AOF-xxxxx  warning: agent-8 was too late at implement: agent-7 was first
+    Feb 16, 11:41  AOF-xxxxx  warning: not done at review within 1h
+    Feb 16, 11:41  AOF-xxxxx  warning: role lead steps in at review: timeout
+    Feb 16, 11:41  AOF-xxxxx  warning: the condition failed at measure: Cannot read property 'thing' of undefined in `metadata.deep.thing`
+    Feb 16, 11:41  AOF-xxxxx  warning: the condition failed at measure: Cannot read property 'thing' of undefined in `metadata.deep.thing`
+    Feb 16, 11:41  AOF-xxxxx  warning: the condition failed at measure: Cannot read property 'thing' of undefined in `metadata.deep.thing`
+    Feb 16, 11:41  AOF-xxxxx  warning: the condition failed at measure: Cannot read property 'thing' of undefined in `metadata.deep.thing`
+    Feb 16, 11:41  AOF-xxxxx  warning: the condition failed at measure: Cannot read property 'thing' of undefined in `metadata.deep.thing`
+    Feb 16, 11:41  AOF-xxxxx  warning: the condition failed at measure: Cannot read property 'thing' of undefined in `metadata.deep.thing`
+    Feb 16, 11:41  AOF-xxxxx  error: goes in circles: sent back 6 times to implement
+    Feb 16, 11:41  AOF-xxxxx  warning: blocked at implement by agent-3: Circular rejection loop: sent back to gate 'implement' 6 times, last by 'review'
+    Feb 16, 11:41  AOF-xxxxx  warning: failed
+    Feb 16, 11:41  AOF-xxxxx  error: sent back 2 times to implement, more than allowed
+    Feb 16, 11:41  AOF-xxxxx  warning: blocked at implement by agent-3: Circular rejection loop: sent back to gate 'implement' 2 times, last by 'review'
+    Feb 16, 11:41  AOF-xxxxx  error: nobody is in role nobody at audit
+    Feb 16, 11:41  AOF-xxxxx  warning: blocked at audit by agent-7: No agents available for role: nobody
+    Feb 16, 11:41  AOF-abc  warning: the condition failed at measure: Cannot read property 'thing' of undefined in `metadata.deep.thing`
+    Feb 16, 11:41  AOF-xxxxx  warning: the condition failed at measure: Cannot read property 'thing' of undefined in `metadata.deep.thing`
+    Feb 16, 11:42  AOF-xxxxx  warning: the condition failed at measure: Cannot read property 'thing' of undefined in `metadata.deep.thing`
+    Feb 16, 11:42  AOF-xxxxx  warning: a merge superseded `done` by agent-8 at implement: agent-7 was first
+    Feb 16, 11:42  AOF-xxxxx  error: taken from agent-7 at implement, which needs role qa
+    Feb 16, 11:42  error: 1 message was given up, to /no/such/program: no rules in force have this channel any more
+    Feb 16, 11:42  error: the rules of commit COMMIT are invalid: project.yaml:1:19: `gates` is a list of gates, and this is a number
     ");
 }
 
@@ -449,8 +449,8 @@ fn an_edit_names_the_author_of_its_command_or_that_it_was_by_hand() {
     env.edit(&env.task_path(&id), "Add a login", "Add the login");
     let _ = env.aof(&["watch", "--once"]).success();
     insta::assert_snapshot!(shown(&env, &["--type", "task_edited"]).stdout, @"
-    2026-02-16T10:00:05Z  AOF-xxxxx  edited by Ada
-    2026-02-16T10:00:06Z  AOF-xxxxx  edited by hand
+    Feb 16, 10:00  AOF-xxxxx  edited by Ada
+    Feb 16, 10:00  AOF-xxxxx  edited by hand
     ");
     let json = shown(&env, &["--type", "task_edited", "--json"]).stdout;
     assert_eq!(json.matches("\"by\":\"Ada\"").count(), 1, "{json}");

@@ -1,36 +1,31 @@
-//! `aof new`, `edit` and `comment`.
+//! `aof edit` and `comment`, and the fields that people plan.
 
 use std::process::ExitCode;
 
 use clap::builder::NonEmptyStringValueParser;
-use jiff::civil::Date;
 use serde_json::{Value, json};
 
-use super::actions;
-use super::named_tasks::{NamedTasks, TextForm, each};
+use crate::cli::task::actions;
+use crate::cli::task::named_tasks::{NamedTasks, TextForm, each};
 use crate::cli::{
-    ActingAgent, CliError, CliResult, DryRunOption, Session, Words, context, key_value, object,
-    one_of, text_input, words,
+    ActingAgent, CliError, CliResult, DryRunOption, Session, Words, key_value, object, one_of,
+    text_input, words,
 };
 use crate::domain::{
     AgentId, Link, PlanChange, PlanKey, PlanRemoval, Priority, TaskId, TaskPlan, TypedDue,
-    TypedTask, WorkflowName,
+    TypedTask,
 };
-use crate::files::json;
 use crate::operations::arguments::Arguments;
-use crate::operations::content::{create_tasks, edit_fields, new_task};
-use crate::operations::fields::Doors;
-use crate::operations::table::{COMMENT, CREATE};
+use crate::operations::content::edit_fields;
+use crate::operations::table::COMMENT;
 use crate::operations::{Call, CallFault};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
-use crate::project::rule_lookup::find_workflow;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
-use crate::tasks::create::{NewTask, check_new};
 use crate::tasks::edit::{self, TaskEdit, edit_text, open_for_edit};
 use crate::tasks::plan::{Changed, DryRun};
-use crate::tasks::view::task_view::{changed_value, show};
+use crate::tasks::view::task_view::show;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -85,7 +80,7 @@ const PRIORITIES: Words<Priority> = &[
 
 // The fields of a task that people plan.
 #[derive(Debug, clap::Args)]
-struct PlanOptions {
+pub(super) struct PlanOptions {
     /// What to do, in a sentence; an empty text removes it
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     description: Option<String>,
@@ -129,12 +124,12 @@ fn link(url: &str) -> Result<Link, String> {
 }
 
 impl PlanOptions {
-    fn body(&self) -> CliResult<Option<String>> {
+    pub(super) fn body(&self) -> CliResult<Option<String>> {
         self.body.as_deref().map(text_input::given).transpose()
     }
 
     /// Returns the fields as a change.
-    fn change(
+    pub(super) fn change(
         &self,
         session: &Session,
         workspace: &Workspace,
@@ -311,185 +306,11 @@ pub(crate) fn comment(session: &Session, args: &CommentArgs) -> CliResult {
 }
 
 /// Returns the call of an operation by the acting agent or person.
-fn call<'c>(
+pub(super) fn call<'c>(
     (workspace, in_force): (&'c Workspace, &'c InForce),
     by: Option<&'c AgentId>,
     given: &'c Arguments,
     dry_run: DryRun,
 ) -> Call<'c> {
     Call { workspace, in_force, by, given, signing: None, dry_run }
-}
-
-/// The number of errors of a list that are shown.
-const FEW: usize = 10;
-
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  aof new \"Add login\"
-  aof new \"Add login\" --tag auth --priority high --body - < login.md
-  aof new \"Ship it\" --depends AOF-7qk
-  aof new --from plan.md                    a task for each `- [ ]`, with the text indented below it
-  echo '[{\"title\": \"One\"}, {\"title\": \"Two\", \"tags\": [\"api\"]}]' | aof new --from -
-
-In KEY=VALUE the value is JSON, else a text. A number that JSON would write differently (1.10, 1e3) is a text as well, in JSON too.")]
-pub(crate) struct NewArgs {
-    /// What to do, in a few words; at a terminal it is asked for
-    #[arg(allow_hyphen_values = true)]
-    title: Option<String>,
-    #[command(flatten)]
-    plan: PlanOptions,
-    /// Give it something to start with, as in `repo=web,branch=main` or `'{"repo": "web"}'`
-    #[arg(long = "context", value_name = "KEY=VALUE|JSON", value_parser = context)]
-    context: Vec<Vec<(String, Value)>>,
-    /// The workflow that it follows
-    #[arg(long, value_name = "NAME")]
-    workflow: Option<WorkflowName>,
-    /// Create one task for each object in this file, a list or one on each line, or for each `- [ ]` of Markdown; `-` reads stdin
-    #[arg(long, value_name = "FILE|-", conflicts_with_all = ["title", "context", "workflow", "PlanOptions"])]
-    from: Option<String>,
-    #[command(flatten)]
-    who: ActingAgent,
-    #[command(flatten)]
-    dry_run_option: DryRunOption,
-}
-
-pub(crate) fn run_new(session: &Session, args: &NewArgs) -> CliResult {
-    let (workspace, in_force) = session.open("new")?;
-    let rules = &in_force.rules;
-    let wanted = match &args.from {
-        Some(name) => {
-            listed(name, &text_input::text(name)?, rules, rules.project.day(workspace.now()))?
-        }
-        None => vec![NewTask {
-            fields: PlanChange {
-                title: Some(title(session, args.title.as_ref())?),
-                ..args.plan.change(session, &workspace, &in_force.rules)?
-            },
-            body: args.plan.body()?.unwrap_or_default(),
-            input: object(&args.context.concat()),
-            workflow: args.workflow.clone(),
-            is_requested: false,
-        }],
-    };
-    let mode = args.dry_run_option.mode();
-    let nothing = Arguments::default();
-    let call = call((&workspace, &in_force), args.who.agent.as_ref(), &nothing, mode);
-    let tasks = create_tasks(&call, &wanted)?.changed;
-    if args.from.is_some() && session.output.is_json() {
-        let values = tasks.iter().map(|changed| changed_value(rules, changed, mode));
-        session.output.data(json!({"tasks": values.collect::<Vec<_>>()}));
-        return Ok(ExitCode::SUCCESS);
-    }
-    if tasks.is_empty() {
-        session.output.say("nothing was created: the list is empty");
-    }
-    for changed in &tasks {
-        let value = actions::show(
-            session,
-            (&workspace, &in_force),
-            changed,
-            &format!("created, {}", changed.path),
-            mode,
-        );
-        if session.output.is_json() {
-            session.output.data(value);
-        }
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-/// Returns the title: the given one, or what the person types.
-fn title(session: &Session, given: Option<&String>) -> CliResult<String> {
-    if let Some(title) = given {
-        return Ok(title.clone());
-    }
-    if !Session::at_terminal() || session.output.is_json() {
-        let fix = "give it a title, as in `aof new \"Add login\"`";
-        return Err(CliError::refused("missing_title", "a task needs a title".to_owned(), fix));
-    }
-    text_input::line("Title: ")
-}
-
-/// Returns the tasks of a list as JSON objects: a JSON list, an object on each line, or the open boxes of a Markdown list, each with
-/// the indented text below it.
-fn entries(text: &str) -> Result<Vec<Value>, String> {
-    let start = text.trim_start();
-    if start.starts_with('[') && !start.starts_with("[ ]") {
-        let found = json::read(text).map_err(|error| json::reason(&error))?;
-        return json::duplicate_key(text).map_or(Ok(found), Err);
-    }
-    if start.starts_with('{') {
-        let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-        let read = |(place, line): (usize, &str)| {
-            let reason = match json::read(line) {
-                Ok(value) => json::duplicate_key(line).map_or(Ok(value), Err),
-                Err(error) => Err(json::reason(&error)),
-            };
-            reason.map_err(|reason| format!("line {}: {reason}", place + 1))
-        };
-        return lines.map(read).collect();
-    }
-    let mut found: Vec<(String, Vec<&str>)> = Vec::new();
-    for line in text.lines() {
-        let item = ["- ", "* "].iter().find_map(|mark| line.strip_prefix(mark));
-        let open = item.and_then(|item| item.strip_prefix("[ ] "));
-        match (open, found.last_mut()) {
-            (Some(title), _) => found.push((title.trim().to_owned(), Vec::new())),
-            (None, Some((_, body))) if item.is_none() && line.starts_with([' ', '\t']) => {
-                body.push(line);
-            }
-            _ => {}
-        }
-    }
-    if found.is_empty() {
-        return Err("it is neither JSON nor Markdown with lines that begin with `- [ ]`".to_owned());
-    }
-    let task = |(title, body): (String, Vec<&str>)| {
-        let indent =
-            body.iter().map(|line| line.len() - line.trim_start().len()).min().unwrap_or(0);
-        let body: Vec<&str> =
-            body.iter().map(|line| line.get(indent..).unwrap_or_default()).collect();
-        json!({"title": title, "body": body.join("\n")})
-    };
-    Ok(found.into_iter().map(task).collect())
-}
-
-/// Parses a list of tasks. Fails with the faults of each.
-fn listed(name: &str, text: &str, rules: &Rules, today: Date) -> CliResult<Vec<NewTask>> {
-    let name = if name == "-" { "standard input".to_owned() } else { format!("`{name}`") };
-    let fix = "give a list of objects, as in `[{\"title\": \"Add login\", \"tags\": [\"auth\"]}]`";
-    let refused = |problem: &str| {
-        CliError::refused("invalid_tasks", format!("{name} cannot be taken: {problem}"), fix)
-    };
-    let entries = entries(text).map_err(|reason| refused(&reason))?;
-    let (mut tasks, mut faults) = (Vec::new(), Vec::new());
-    for (entry, number) in entries.into_iter().zip(1..) {
-        match task_of(entry, rules, today) {
-            Ok(task) => tasks.push(task),
-            Err(fault) => faults.push(format!("task {number}: {fault}")),
-        }
-    }
-    if faults.is_empty() {
-        return Ok(tasks);
-    }
-    let more = faults.len().saturating_sub(FEW);
-    faults.truncate(FEW);
-    faults.extend((more > 0).then(|| format!("and {more} more")));
-    Err(refused(&faults.join("; ")))
-}
-
-/// Parses one task, and checks it as its creation does, so that the error can name its place in the list.
-fn task_of(entry: Value, rules: &Rules, today: Date) -> Result<NewTask, String> {
-    let Value::Object(entry) = entry else { return Err("it is not an object".to_owned()) };
-    let given = Arguments::check(CREATE.command, CREATE.fields, Doors::COMMAND, entry);
-    let task = given.and_then(|given| new_task(&given, today));
-    let task = task.map_err(|fault| match fault.code {
-        "unknown_argument" => format!("{}; {}", fault.problem, fault.fix),
-        _ => fault.problem,
-    })?;
-    let workflow = task.workflow.as_ref().unwrap_or(&rules.project.default_workflow);
-    let checked = find_workflow(rules, workflow).and_then(|workflow| check_new(workflow, &task));
-    checked.map_err(|error| error.problem())?;
-    Ok(task)
 }
