@@ -461,6 +461,10 @@ fn of_git(error: &GitError) -> ErrorFacts {
         | E::BadPath { .. }
         | E::BadPerson { .. }
         | E::BadTime { .. } => facts,
+        E::Waiting { is_lasting: true, .. } => facts.general().passes().fix(advice![
+            "or keep tasks on a branch of their own, whatever is checked out: ",
+            Fix::from(Remedy::Init).asked("branch"),
+        ]),
         E::Waiting { .. } | E::Locked { .. } | E::FetchNotStored { .. } => facts.general().passes(),
         _ => facts.general(),
     }

@@ -274,7 +274,9 @@ impl Workspace {
         let mut is_reported = false;
         loop {
             match self.repository.head() {
-                Err(GitError::Waiting { reason }) if Instant::now() < self.deadline => {
+                Err(GitError::Waiting { reason, is_lasting: false })
+                    if Instant::now() < self.deadline =>
+                {
                     if !is_reported {
                         (self.tell)(ProgressMessage::Wait(&self.git_commands.with_folder(reason)));
                         is_reported = true;
@@ -312,7 +314,7 @@ impl Workspace {
     /// Returns the operation of git that is in progress, if any. Until it ends, files must not be compared with HEAD.
     pub(crate) fn underway(&self) -> Option<String> {
         match self.head_now() {
-            Err(GitError::Waiting { reason }) => Some(reason),
+            Err(GitError::Waiting { reason, .. }) => Some(reason),
             _ => None,
         }
     }

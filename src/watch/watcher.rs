@@ -254,7 +254,7 @@ impl<'t> Watcher<'t> {
         self.reporter.busy = false;
         let checked = match self.workspace.head_now() {
             Ok(head) => self.run_due_checks(&head),
-            Err(GitError::Waiting { reason }) => {
+            Err(GitError::Waiting { reason, .. }) => {
                 if self.pause.pause(&reason) {
                     self.reporter.tell(WatchReport::Paused { reason });
                 }

@@ -33,8 +33,9 @@ pub enum GitError {
     )]
     NotOwned { path: PathBuf },
 
+    /// Nothing can be committed. An operation of git may end soon; a detached HEAD is lasting.
     #[error("{reason}")]
-    Waiting { reason: String },
+    Waiting { reason: String, is_lasting: bool },
     #[error("`{path}` is held by another git process{}; nothing was committed; if no git is running, delete that file", age_text(*.age))]
     Locked { path: PathBuf, age: Option<Duration> },
     #[error("`{reference}` has moved to {} in the meantime; nothing was committed", commit_text(*.found))]

@@ -318,7 +318,8 @@ mod tests {
                 assert_eq!(WebFault::from(error).status, StatusCode::INSUFFICIENT_STORAGE);
             }
         }
-        let waiting = GitError::Waiting { reason: "a merge is in progress".to_owned() };
+        let waiting =
+            GitError::Waiting { reason: "a merge is in progress".to_owned(), is_lasting: false };
         for (error, status) in [
             (stored(ErrorKind::PermissionDenied), 500),
             (in_git(ErrorKind::PermissionDenied), 500),

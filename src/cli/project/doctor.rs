@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
-use crate::cli::{CliResult, DryRunOption, Session, bold, dim, green, indented, red, yellow};
+use crate::cli::{
+    CliResult, DryRunOption, Session, bold, dim, green, indented, red, with_local_times, yellow,
+};
 use crate::health::doctor::{
     HandledIssue, RepairOutcome, doctor_value, find_issues, repair_issues, report_issues,
 };
@@ -68,7 +70,8 @@ fn issue_text(handled: &HandledIssue) -> String {
     };
     let lines = |text: &str| indented(text, "       ");
     let code = dim(format!("[{}]", issue.code));
-    let mut text = format!("{head} {} {code}\n", lines(&issue.problem));
+    let problem = with_local_times(&issue.problem);
+    let mut text = format!("{head} {} {code}\n", lines(&problem));
     if matches!(outcome, RepairOutcome::Reported | RepairOutcome::Failed(_)) {
         text.push_str(&format!("  why  {}\n", lines(&issue.why)));
     }

@@ -213,6 +213,7 @@ fn drawn(report: &GateReport) -> String {
         .extra(0)
         .right("READY", |row| row.ready.into())
         .right("WAITING", |row| row.waiting.into())
+        .extra(3)
         .right("IN PROGRESS", |row| row.in_progress.into())
         .right("BLOCKED", |row| match row.blocked {
             0 => Cell::from(0),
@@ -221,6 +222,7 @@ fn drawn(report: &GateReport) -> String {
         .right("OVERDUE", |row| late(row.overdue))
         .right("ESCALATED", |row| late(row.escalated))
         .right("OLDEST", |row| time(row.oldest))
+        .extra(4)
         .right("MEDIAN", |row| time(row.median))
         .extra(1)
         .right("REJECTED", |row| match row.rejection_rate {
@@ -229,7 +231,8 @@ fn drawn(report: &GateReport) -> String {
                 let style = if rate > 0.5 { RED } else { Style::new() };
                 Cell::styled(style, format!("{:.0}%", rate * 100.0))
             }
-        });
+        })
+        .extra(2);
     table.render(width())
 }
 

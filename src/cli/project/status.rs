@@ -9,7 +9,7 @@ use super::doctor::FEW;
 use crate::cli::render::table::cut;
 use crate::cli::{
     ActingAgent, CliResult, DryRunOption, Session, bold, counted, cyan, dim, green, merged, now,
-    red, width, wrapped, yellow,
+    red, width, with_local_times, wrapped, yellow,
 };
 use crate::domain::Timestamp;
 use crate::files::printable::{inert, one_line};
@@ -97,7 +97,9 @@ impl StatusPage<'_> {
         let branch = branch.unwrap_or_else(|| "on no branch".to_owned());
         let watcher = if self.is_watched { ", the watcher runs" } else { "" };
         let mut lines = vec![format!("{}{branch}{watcher}", name.unwrap_or_default())];
-        lines.extend(overview.remote.as_ref().map(|remote| inert(&remote.line())));
+        lines.extend(
+            overview.remote.as_ref().map(|remote| with_local_times(&inert(&remote.line()))),
+        );
         lines.push(phrases::counts(&overview.counts));
         if overview.drifted > 0 {
             let count = overview.drifted;
@@ -111,9 +113,8 @@ impl StatusPage<'_> {
         }
         lines.push(String::new());
         if self.is_unknown {
-            lines.push(dim(
-                "what waits for you is unknown: no agent of org.yaml has git's `user.email`",
-            ));
+            let text = "what waits for you is unknown: no agent of org.yaml has git's `user.email`";
+            lines.extend(wrapped(text, self.width).iter().map(dim));
             lines.push(String::new());
         }
         let (held, waiting): (Vec<_>, Vec<_>) =
@@ -215,7 +216,11 @@ impl StatusPage<'_> {
         }
         for alike in problems.chunk_by(|a, b| a.code == b.code) {
             for issue in alike.iter().take(FEW) {
-                lines.push(format!("  {} {}", yellow("!"), paragraph(&issue.problem)));
+                lines.push(format!(
+                    "  {} {}",
+                    yellow("!"),
+                    paragraph(&with_local_times(&issue.problem))
+                ));
                 lines.push(format!("    {}", paragraph(&issue.fix.to_string())));
             }
             if alike.len() > FEW {

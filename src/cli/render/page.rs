@@ -2,7 +2,7 @@
 
 use unicode_width::UnicodeWidthStr;
 
-use crate::cli::{Session, between, bold, cyan, green, red, yellow};
+use crate::cli::{Session, between, bold, cyan, green, red, width, wrapped, yellow};
 use crate::domain::{
     AgentId, BranchStatus, GateId, OpenBranch, ReviewContext, RoleId, Station, Status, Task,
     TaskId, Ticket, Timestamp,
@@ -20,7 +20,11 @@ pub(crate) struct TaskPage(String);
 impl TaskPage {
     /// Begins a page with a task's id and title.
     pub(crate) fn new(task: &Task) -> Self {
-        Self(format!("{}  {}\n", cyan(&task.id), bold(one_line(&task.title))))
+        let indent = task.id.as_str().len() + 2;
+        let title = wrapped(&one_line(&task.title), width().saturating_sub(indent).max(16));
+        let title: Vec<String> = title.iter().map(bold).collect();
+        let title = title.join(&format!("\n{}", " ".repeat(indent)));
+        Self(format!("{}  {title}\n", cyan(&task.id)))
     }
 
     /// Adds facts, one per line, with their names aligned.

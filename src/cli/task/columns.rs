@@ -32,6 +32,7 @@ pub(crate) enum ListColumn {
     Who,
     Role,
     Agent,
+    Assignee,
     Priority,
     Age,
     Due,
@@ -53,6 +54,7 @@ pub(crate) const COLUMNS: Words<ListColumn> = &[
     ("who", ListColumn::Who, "Who has it, else the role that it waits for"),
     ("role", ListColumn::Role, "The roles that it waits for"),
     ("agent", ListColumn::Agent, "Who has claimed it"),
+    ("assignee", ListColumn::Assignee, "Who is planned for it"),
     ("priority", ListColumn::Priority, "Unless it is medium"),
     ("age", ListColumn::Age, "How long it has been at its gate"),
     ("due", ListColumn::Due, "When it is due"),
@@ -72,6 +74,7 @@ pub(crate) enum Grouping {
     Gate,
     Role,
     Agent,
+    Assignee,
     Milestone,
 }
 
@@ -79,6 +82,7 @@ pub(crate) const GROUPINGS: Words<Grouping> = &[
     ("gate", Grouping::Gate, "In the order of the workflow"),
     ("role", Grouping::Role, "Whose turn it is"),
     ("agent", Grouping::Agent, "Who has claimed it"),
+    ("assignee", Grouping::Assignee, "Who is planned for it"),
     ("milestone", Grouping::Milestone, "By name"),
 ];
 
@@ -89,6 +93,7 @@ impl Grouping {
             Self::Gate => task.current_gate().map(ToString::to_string).into_iter().collect(),
             Self::Role => task.roles().map(ToString::to_string).collect(),
             Self::Agent => task.agents().map(ToString::to_string).collect(),
+            Self::Assignee => task.plan.assignee.clone(),
             Self::Milestone => task.plan.milestone.clone().into_iter().collect(),
         };
         names.sort();
@@ -102,6 +107,7 @@ impl Grouping {
             Self::Gate => "at no gate",
             Self::Role => "no role",
             Self::Agent => "not claimed",
+            Self::Assignee => "not planned",
             Self::Milestone => "no milestone",
         }
     }
@@ -110,13 +116,13 @@ impl Grouping {
     pub(crate) fn column(self) -> Option<ListColumn> {
         match self {
             Self::Gate => Some(ListColumn::Gate),
-            Self::Role | Self::Agent | Self::Milestone => None,
+            Self::Role | Self::Agent | Self::Assignee | Self::Milestone => None,
         }
     }
 }
 
 /// The widths below which a list has fewer columns.
-const NARROW: usize = 60;
+pub(super) const NARROW: usize = 60;
 const WIDE: usize = 100;
 
 /// The facts from which the cells of a list are made.
@@ -196,6 +202,7 @@ impl ListColumn {
             }
             Self::Role => joined(task.roles().map(RoleId::as_str).collect()),
             Self::Agent => joined(task.agents().map(AgentId::as_str).collect()),
+            Self::Assignee => joined(task.plan.assignee.iter().map(String::as_str).collect()),
             Self::Priority => match task.priority() {
                 Priority::Medium => Cell::from(""),
                 priority => Cell::styled(style_of(priority), priority),
@@ -235,12 +242,14 @@ fn id(task: &TaskSummary, facts: &ListFacts<'_>) -> Cell {
     Cell::styled(DIM, &whole[prefix..]).bold(place.start - prefix..place.end - prefix)
 }
 
-/// Returns the title: in a tree below branches, and with how many of its parts are complete.
+/// Returns the title with how many of the task's parts are complete; in a tree below branches.
 fn title(row: Row<'_>, listing: &Listing) -> Cell {
-    let Some(tree) = &listing.tree else { return Cell::from(&row.task.title) };
-    let done = tree.progress.get(&row.task.id).map(|done| format!(" ({done})"));
+    let done = listing.progress.get(&row.task.id).map(|done| format!(" ({done})"));
     let title = Cell::from(format!("{}{}", row.task.title, done.unwrap_or_default()));
-    title.indented(&branches(&tree.depths, row.place))
+    match &listing.depths {
+        Some(depths) => title.indented(&branches(depths, row.place)),
+        None => title,
+    }
 }
 
 /// Returns the branches of a tree that lead to a row.

@@ -145,7 +145,13 @@ impl HistoryPage<'_> {
         let who = widest(|line| &line.who).unwrap_or(0).min(16);
         let act = widest(|line| &line.act).unwrap_or(0).min(40);
         let start = TIME + who + 2 + act + 2;
-        let room = width().min(READABLE).saturating_sub(start + 9).max(16);
+        let widest = width().min(READABLE);
+        let beside = widest.saturating_sub(start + 9);
+        // At a narrow terminal, texts are on lines of their own.
+        let is_narrow = beside < 16;
+        let (indent, room) =
+            if is_narrow { (4, widest.saturating_sub(4)) } else { (start, beside) };
+        let indent = " ".repeat(indent);
         let mut last = String::new();
         for line in &lines {
             let heading = day(line.at, self.now, &zone);
@@ -157,26 +163,28 @@ impl HistoryPage<'_> {
             let clock = if line.is_open { "now" } else { &clock };
             let pad = |cell: &str, width: usize| " ".repeat(width.saturating_sub(cell.width()));
             let mut texts = wrapped(&line.text, room).into_iter();
-            let first = texts.next().unwrap_or_default();
             let seconds = line.seconds.map(lasting).unwrap_or_default();
-            let row = format!(
-                "  {clock:5}  {}{}  {}{}  {first}{}{seconds:>7}",
-                line.who,
-                pad(&line.who, who),
-                painted(&line.act),
-                pad(&line.act, act),
-                pad(&first, room),
-            );
+            let act = format!("{}{}", painted(&line.act), pad(&line.act, act));
+            let row = if is_narrow {
+                format!("  {clock:5}  {}  {}  {seconds}", line.who, act.trim_end())
+            } else {
+                let first = texts.next().unwrap_or_default();
+                let (who, rest) = (pad(&line.who, who), pad(&first, room));
+                format!("  {clock:5}  {}{who}  {act}  {first}{rest}{seconds:>7}", line.who)
+            };
             page.line(row.trim_end());
-            let indent = " ".repeat(start);
-            texts.for_each(|text| page.line(format!("{indent}{text}")));
+            texts
+                .filter(|text| !text.is_empty())
+                .for_each(|text| page.line(format!("{indent}{text}")));
             if self.is_exact && !line.is_open {
                 page.line(format!("{indent}{}", dim(exact_time(line.at))));
             }
-            line.details.iter().for_each(|text| page.line(format!("{indent}{text}")));
+            let room = width().saturating_sub(indent.len());
+            let details = line.details.iter().flat_map(|text| wrapped(text, room));
+            details.for_each(|text| page.line(format!("{indent}{text}")));
         }
         page.line("");
-        page.line(self.sum());
+        wrapped(&self.sum(), widest).into_iter().for_each(|line| page.line(line));
         page.into_text()
     }
 

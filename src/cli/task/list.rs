@@ -184,12 +184,12 @@ pub(crate) fn run(session: &Session, args: &ListArgs) -> CliResult {
         .collect();
     if session.output.is_json() {
         let tasks = listing.tasks.iter().enumerate().map(|(place, (header, path))| {
-            let tree = listing.tree.as_ref();
-            let progress = tree.map(|tree| tree.progress.get(&header.id).copied());
+            let depths = listing.depths.as_ref();
+            let progress = depths.map(|_| listing.progress.get(&header.id).copied());
             TaskRow {
                 summary: SummaryDocument::of(header, path, workspace.now()),
                 mine: mine.as_ref().map(|agent| header.agents().any(|holder| holder == agent)),
-                depth: tree.map(|tree| tree.depths[place]),
+                depth: depths.map(|depths| depths[place]),
                 children: progress.map(Option::unwrap_or_default),
             }
         });

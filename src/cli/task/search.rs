@@ -5,6 +5,7 @@ use std::ops::Range;
 use serde_json::{Value, json};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use super::columns::NARROW;
 use super::list::wrong_filter;
 use crate::cli::render::changes;
 use crate::cli::render::table::{cut, fitting};
@@ -118,8 +119,11 @@ const INDENT: &str = "    ";
 
 /// Returns the line of a task: id, title, and state.
 fn headline(query: &Query, task: &TaskSummary) -> String {
-    let gate = task.current_gate().map(|gate| format!("{gate}, ")).unwrap_or_default();
-    let place = format!("{gate}{}", task.shown_state());
+    let place = match task.current_gate() {
+        Some(gate) if width() < NARROW => gate.to_string(),
+        Some(gate) => format!("{gate}, {}", task.shown_state()),
+        None => task.shown_state().to_owned(),
+    };
     let others = task.id.as_str().len() + place.width() + 2 * GAP.len();
     let title = one_line(&task.title);
     let title = cut(&title, width().saturating_sub(others).max(NARROWEST));

@@ -3,11 +3,15 @@
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
+use anstream::adapter::strip_str;
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
+use unicode_width::UnicodeWidthStr;
 
+use super::columns::NARROW;
 use crate::cli::render::markdown::rendered;
 use crate::cli::render::page::{TaskPage, branches, not_adopted, warn_of_visit};
+use crate::cli::render::table::cut;
 use crate::cli::{
     BLUE, CliResult, Session, cyan, dim, exact_time, green, indented, red, styled, width, yellow,
 };
@@ -32,6 +36,10 @@ use crate::tasks::view::task_view::{TaskView, named_entries, show, summary_of};
 const READABLE: usize = 88;
 /// The number of the latest visits that the last line shows.
 const FEW: usize = 6;
+/// The columns around the title of a related task: the label, spaces, and how many parts are done.
+const AROUND_TITLE: usize = 26;
+/// The least columns for that title.
+const NARROWEST: usize = 8;
 /// The note on a person whose commit has only the name.
 pub(super) const NOT_SEEN: &str = "named, not seen";
 
@@ -201,7 +209,7 @@ impl ShownTask<'_> {
         if !task.plan.assignee.is_empty() && !phrase.contains("for ") {
             parts.push(format!("for {}", self.assignees().join(", ")));
         }
-        parts.join("  ")
+        in_lines(&parts)
     }
 
     fn assignees(&self) -> Vec<String> {
@@ -303,8 +311,12 @@ impl ShownTask<'_> {
             None => format!("{id}  (not found)"),
             Some(other) => {
                 let (phrase, _) = self.turn(other);
-                let gate = other.current_gate().map(|gate| format!("{gate}  ")).unwrap_or_default();
-                format!("{}  {}  {gate}{}", cyan(id), one_line(&other.title), inert(&phrase))
+                let gate = other.current_gate().filter(|_| width() >= NARROW);
+                let gate = gate.map(|gate| format!("{gate}  ")).unwrap_or_default();
+                let place = format!("{gate}{}", inert(&phrase));
+                let taken = AROUND_TITLE + id.as_str().len() + place.width();
+                let room = width().saturating_sub(taken).max(NARROWEST);
+                format!("{}  {}  {place}", cyan(id), cut(&one_line(&other.title), room))
             }
         };
         let mut found = Vec::new();
@@ -312,7 +324,8 @@ impl ShownTask<'_> {
             let parts = parts_of(parent);
             let done =
                 ChildProgress::of(&parts.iter().map(|part| (*part).clone()).collect::<Vec<_>>());
-            let done = if parts.is_empty() { String::new() } else { format!("  {done} done") };
+            let is_left_out = parts.is_empty() || width() < NARROW;
+            let done = if is_left_out { String::new() } else { format!("  {done} done") };
             found.push(("Part of", line(parent, read(parent).as_ref()) + &done));
         }
         for id in &task.depends_on {
@@ -353,8 +366,28 @@ impl ShownTask<'_> {
         if let (Some(open), false) = (&task.gate, steps.is_empty()) {
             steps.push(format!("> {}", open.current));
         }
-        steps.join("  ")
+        in_lines(&steps)
     }
+}
+
+/// Returns coloured texts with two spaces between them, on as many lines as the terminal needs.
+fn in_lines(parts: &[String]) -> String {
+    let (mut lines, mut used) = (String::new(), 0_usize);
+    for part in parts {
+        let taken = strip_str(part).to_string().width();
+        let is_first = lines.is_empty();
+        let fits = used.saturating_add(2 + taken) <= width();
+        lines.push_str(if is_first {
+            ""
+        } else if fits {
+            "  "
+        } else {
+            "\n"
+        });
+        used = if is_first || !fits { taken } else { used + 2 + taken };
+        lines.push_str(part);
+    }
+    lines
 }
 
 /// Returns the name of whoever wrote a comment.

@@ -11,7 +11,7 @@ use crate::rules::Rules;
 use crate::tasks::headers::children;
 use crate::tasks::headers::dependencies::{Dependencies, waiting_in_circles};
 use crate::tasks::headers::filter::{FilterKey, FilterState, Filterable, TaskFilter};
-use crate::tasks::headers::listing::{ListScope, Listing, Match, TaskTree, joined, read_all};
+use crate::tasks::headers::listing::{ListScope, Listing, Match, joined, read_all};
 use crate::tasks::headers::search::{KnownMatches, Query};
 use crate::tasks::headers::summary::TaskSummary;
 use crate::tasks::headers::waiting::{WaitingDecision, waiting_for};
@@ -96,7 +96,10 @@ pub(crate) fn list(
     let found = found.unwrap_or_default();
     let dependencies = Dependencies::note(workspace, in_force, &mut listing);
     listing.circles = waiting_in_circles(&listing);
-    let progress = is_tree.then(|| children::progress(&listing));
+    listing.progress = children::progress(&listing);
+    if scope == ListScope::Active && *marks_waiting && !listing.progress.is_empty() {
+        listing.progress = children::progress(&read_all(workspace, in_force, ListScope::All));
+    }
     let waiting = match you {
         Some(you) if *marks_waiting || filter.asks_for(FilterState::Waiting) => {
             waiting_for(workspace, in_force, &listing, you)
@@ -119,8 +122,7 @@ pub(crate) fn list(
     listing.waiting = waiting.iter().map(|decision| decision.ticket.task.clone()).collect();
     listing.tasks.sort_by(|(a, _), (b, _)| order(a, b, sort, &found, now));
     listing.matches = found;
-    listing.tree = progress
-        .map(|progress| TaskTree { depths: children::as_tree(&mut listing.tasks), progress });
+    listing.depths = is_tree.then(|| children::as_tree(&mut listing.tasks));
     listing
 }
 

@@ -40,8 +40,10 @@ pub(crate) struct Listing {
     /// The tasks that a filter left out. Freeing thousands of them costs more than finding them, and a process that ends need not
     /// free them.
     pub(crate) left_out: Vec<(Box<TaskSummary>, ProjectPath)>,
-    /// The position of each task in a tree, and the progress of its children; only if a tree was requested.
-    pub tree: Option<TaskTree>,
+    /// The depth of each task in a tree, in the order of the list; only if a tree was requested.
+    pub depths: Option<Vec<usize>>,
+    /// The progress of the children of tasks, listed or not.
+    pub progress: HashMap<TaskId, ChildProgress>,
     /// The tasks about which the reader may decide now, if that was asked for.
     pub waiting: HashSet<TaskId>,
     /// The quality of each task's match with the search.
@@ -64,15 +66,6 @@ impl Listing {
         tasks.sort_by_cached_key(|(task, _)| (task.urgency(now), task.id.clone()));
         tasks
     }
-}
-
-/// The tree of the tasks in a list.
-#[derive(Debug)]
-pub(crate) struct TaskTree {
-    /// The depth of each task, in the order of the list.
-    pub depths: Vec<usize>,
-    /// The progress of the children of a task, listed or not.
-    pub progress: HashMap<TaskId, ChildProgress>,
 }
 
 /// The field in which a term was found, most significant first.

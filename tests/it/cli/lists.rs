@@ -356,3 +356,63 @@ fn the_list_in_the_browser_filters_as_the_command() {
         assert_eq!(shown, wanted, "{filter}");
     }
 }
+
+#[test]
+fn no_line_is_wider_than_the_terminal_and_titles_have_room() {
+    let env = project();
+    let wide = "\u{5bbf}\u{5c4b}\u{306e}\u{4e88}\u{7d04} \u{1f600} and a title that is far too long for any list of eighty columns, whatever else it shows beside it";
+    let id =
+        env.new_task(&[wide, "-p", "critical", "-t", "forms", "-t", "payments", "--due", "fri"]);
+    let part = env.new_task(&["A part", "--parent", &id]);
+    let _ = env.aof(&["assign", "--claim", &id, "agent-7"]).success();
+    let _ = env
+        .aof(&[
+            "comment",
+            &part,
+            "-m",
+            "Please look at Safari, and at the other browsers, too, before it is released to all",
+        ])
+        .success();
+    let commands: [&[&str]; 8] = [
+        &["list"],
+        &["list", "--tree", "--all"],
+        &["list", "--mine", "--me", "agent-7"],
+        &["list", "--group-by", "gate"],
+        &["search", "title"],
+        &["status"],
+        &["gate"],
+        &["--help"],
+    ];
+    for columns in ["40", "60", "80", "100", "120", "200"] {
+        for args in commands {
+            let room = columns.parse::<usize>().unwrap();
+            let at_once = |color| {
+                let args = [&["--color", color], args].concat();
+                env.aside(|| at_width(&env, columns, &args)).0.success()
+            };
+            let plain = at_once("never");
+            let longest = plain.stdout.lines().max_by_key(|line| line.width()).unwrap();
+            assert!(longest.width() <= room, "{columns} {args:?}: {}: {longest}", longest.width());
+            let coloured = at_once("always");
+            let bare = env.plain(&anstream::adapter::strip_str(&coloured.stdout).to_string());
+            assert_eq!(bare, plain.stdout, "{columns} {args:?}");
+        }
+        // These have lines of any length in a pipe.
+        for args in [["show", &part], ["history", &part], ["show", &id], ["history", &id]] {
+            let seat = Seat::with(&env, &args, |command| {
+                command.env("COLUMNS", columns).env("NO_COLOR", "1").env("TERM", "xterm");
+            });
+            let (status, screen) = seat.ends();
+            let longest =
+                screen.lines().map(str::trim_end).max_by_key(|line| line.width()).unwrap();
+            let room = columns.parse::<usize>().unwrap();
+            assert!(status.success() && longest.width() <= room, "{columns} {args:?}: {longest}");
+        }
+        let list = at_width(&env, columns, &["list"]).success().stdout;
+        let cut = list.lines().find(|line| line.contains("\u{5bbf}")).unwrap();
+        let start = cut.find('\u{5bbf}').unwrap();
+        let end = cut.find('\u{2026}').map_or(cut.len(), |at| at + '\u{2026}'.len_utf8());
+        let title = cut[start..end].width();
+        assert!(title >= 40 || columns.parse::<usize>().unwrap() < 80, "{columns}: {title}: {cut}");
+    }
+}

@@ -190,21 +190,31 @@ fn in_the_middle_of_something_the_status_says_how_to_go_on_and_not_to_commit() {
 fn one_that_waits_says_so_and_goes_on() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);
-    env.git(&["checkout", "--quiet", "--detach"]);
-    assert_snapshot!(env.say(&id, "agent-7", "complete", &["--wait", "0"]), @"
-    exit 7
-    --- stderr
-    error: no branch is checked out (detached HEAD), so commits would be lost; check one out, as `git switch main`
-    ");
+    env.git(&["bisect", "start"]);
     let mut child = env
         .start(&["task", "complete", &id, "--agent", "agent-7", "-s", "Did it", "--wait", "60s"]);
     let mut answer = std::io::BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
     std::io::BufRead::read_line(&mut answer, &mut line).unwrap();
     assert!(line.starts_with("waiting: "), "{line}");
-    env.git(&["checkout", "--quiet", "main"]);
+    env.git(&["bisect", "reset"]);
     let _ = env.finish("aof complete", child).success();
     check(&env);
+}
+
+#[test]
+fn a_detached_head_is_not_waited_for() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    env.git(&["checkout", "--quiet", "--detach"]);
+    // A wait would outlast the test.
+    assert_snapshot!(env.say(&id, "agent-7", "complete", &["--wait", "10h"]), @"
+    exit 7
+    --- stderr
+    error: no branch is checked out (detached HEAD), so commits would be lost; check one out, as `git switch main`
+
+    hint: or keep tasks on a branch of their own, whatever is checked out: `aof init --branch BRANCH`
+    ");
 }
 
 #[test]

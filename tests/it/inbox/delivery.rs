@@ -106,7 +106,7 @@ fn good_ones_go_through_behind_bad_ones_and_bad_ones_are_explained() {
     10:00:05  refused `2-role.yaml`: gate `review` is the work of role `architect`, and `agent-8` is in `backend`
               hint: it can be completed by `agent-3`; take a task of your own with `aof next`, or have org.yaml changed
               it is now `.aof/refused/2-role.yaml`, with the whole reason in `.aof/refused/2-role.yaml.reason.json`
-    10:00:05  refused `5-late.yaml`: `AOF-abc@0` at gate `implement` has ended: `agent-7` ended it with `complete` at 2026-02-16T10:00:04Z
+    10:00:05  refused `5-late.yaml`: `AOF-abc@0` at gate `implement` has ended: `agent-7` ended it with `complete` on Feb 16, 10:00
               hint: nothing was changed and nothing is to be done; see where it stands now with `aof show AOF-abc`
               it is now `.aof/refused/5-late.yaml`, with the whole reason in `.aof/refused/5-late.yaml.reason.json`
     10:00:05  AOF-abc  review → done by agent-3

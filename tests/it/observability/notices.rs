@@ -241,11 +241,11 @@ fn a_dead_receiver_delays_no_other_and_loses_nothing() {
     exit 1
     --- stdout
     delivered 3
-    AOF-xxxxx gate_transition to `/no/such/program`: waits until 10:00
+    AOF-xxxxx gate_transition to `/no/such/program`: waits until Feb 16, 10:00
       tried once: `/no/such/program` cannot be started: No such file or directory (os error 2)
-    AOF-xxxxx gate_transition to `/no/such/program`: waits until 10:00
+    AOF-xxxxx gate_transition to `/no/such/program`: waits until Feb 16, 10:00
       not tried: `/no/such/program` cannot be started: No such file or directory (os error 2)
-    AOF-xxxxx gate_transition to `/no/such/program`: waits until 10:00
+    AOF-xxxxx gate_transition to `/no/such/program`: waits until Feb 16, 10:00
       not tried: `/no/such/program` cannot be started: No such file or directory (os error 2)
     ");
     let status = env.aof(&["status"]).success();

@@ -16,6 +16,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::support::terminal::terminal;
+use crate::support::words::check_words;
 
 /// Two gates: the work, and a review that can send it back.
 pub(crate) const PROJECT: &str = "\
@@ -341,7 +342,9 @@ impl TestEnvironment {
     pub(crate) fn run(&self, mut command: Command) -> Output {
         let line = format!("{command:?}");
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        self.finish(&line, child)
+        let output = self.finish(&line, child);
+        check_words(&command, &output.stdout, &output.stderr);
+        output
     }
 
     /// Runs git, which must succeed, and returns what it says, byte for byte.

@@ -14,4 +14,5 @@ mod signature_checker;
 pub(crate) mod signer;
 pub(crate) mod terminal;
 pub(crate) mod watcher;
+pub(crate) mod words;
 pub(crate) mod workflow_walker;

@@ -111,7 +111,7 @@ fn without_a_network_nothing_is_claimed_unless_one_takes_the_risk() {
     clones.does(".", &["task", "next", "--agent", "agent-1", "--offline"]);
     assert_snapshot!(clones.aof(".", &["status"]).success().stdout, @"
     on main
-    2 commits wait here for origin/main; offline since 2026-02-16T10:00:09Z
+    2 commits wait here for origin/main; offline since Feb 16, 10:00
     1 open: 1 in progress
 
     what waits for you is unknown: no agent of org.yaml has git's `user.email`
@@ -119,7 +119,7 @@ fn without_a_network_nothing_is_claimed_unless_one_takes_the_risk() {
     Problems: 2
       ! no watcher is running
         start one with `aof watch`; without it, commands work but dropped files and edits wait
-      ! origin/main cannot be reached since 2026-02-16T10:00:09Z: '../hub.git' does not appear to be a git repository
+      ! origin/main cannot be reached since Feb 16, 10:00: '../hub.git' does not appear to be a git repository
         Could not read from remote repository.
         nothing is lost, and nothing can be claimed; `aof sync` tries again, and so does `aof watch`
     ");

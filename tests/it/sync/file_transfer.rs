@@ -60,7 +60,7 @@ fn steps_of_one_clone_reach_the_other() {
     assert_eq!((clones.status("."), clones.status("b")), (String::new(), String::new()));
     assert_snapshot!(clones.aof("b", &["status"]).success().stdout, @"
     on main
-    in step with origin/main, as of 2026-02-16T10:00:14Z
+    in step with origin/main, as of Feb 16, 10:00
     1 open: 1 ready
 
     what waits for you is unknown: no agent of org.yaml has git's `user.email`

@@ -123,7 +123,7 @@ fn each_act_is_one_commit_that_names_it() {
     Aof-Gate: implement
     Aof-Event: unblocked
     # overridden
-    AOF-xxxxx: implement: override → review
+    AOF-xxxxx: implement → review (override)
       now at review, ready for agent-3
     Ada: AOF-xxxxx: implement -> review (override)
     Aof-Task: AOF-xxxxx
@@ -137,7 +137,7 @@ fn each_act_is_one_commit_that_names_it() {
     Aof-Gate: implement
     Aof-Outcome: cancelled
     # reopened
-    AOF-xxxxx: review: reopened → implement
+    AOF-xxxxx: review → implement (reopened)
       now at implement, ready for agent-7 or agent-8
     Ada: AOF-xxxxx: review -> implement (reopened)
     Aof-Task: AOF-xxxxx

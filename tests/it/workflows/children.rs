@@ -87,7 +87,7 @@ fn a_failed_child_is_named_and_holds_its_parent_until_it_is_taken_up_and_ended()
       gate    integrate for 4s (visit 1)
 
     Because
-      - `agent-p` ended gate `plan` with `complete` at 10:00, which led to `integrate`
+      - `agent-p` ended gate `plan` with `complete` on Feb 16, 10:00, which led to `integrate`
       - nobody has claimed it
       - it is not handed out, and does not pass the gate, before its child `AOF-xxxxx` is complete or cancelled, which has failed: take it up again with `aof reopen AOF-xxxxx --to GATE --reason "..."`, and complete or cancel it
 

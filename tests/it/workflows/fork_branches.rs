@@ -69,14 +69,14 @@ fn a_missing_or_unknown_branch_is_refused_with_the_list() {
     assert_snapshot!(env.say(&format!("{id}@1/security"), "agent-s", "complete", &[]), @"
     exit 5
     --- stderr
-    error: `AOF-xxxxx@1/security` at gate `parallel-review/security` has ended: `agent-s` ended it with `complete` at 10:00
+    error: `AOF-xxxxx@1/security` at gate `parallel-review/security` has ended: `agent-s` ended it with `complete` on Feb 16, 10:00
 
     hint: nothing was changed and nothing is to be done; see where it stands now with `aof show AOF-xxxxx`
     ");
     assert_snapshot!(env.say(&id, "agent-s", "complete", &[]), @"
     exit 5
     --- stderr
-    error: `AOF-xxxxx@1/security` at gate `parallel-review/security` has ended: `agent-s` ended it with `complete` at 10:00
+    error: `AOF-xxxxx@1/security` at gate `parallel-review/security` has ended: `agent-s` ended it with `complete` on Feb 16, 10:00
 
     hint: nothing was changed and nothing is to be done; see where it stands now with `aof show AOF-xxxxx`
     ");

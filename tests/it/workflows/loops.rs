@@ -163,7 +163,7 @@ fn a_list_that_cannot_be_gone_through_blocks_with_the_reason_and_a_new_one_helps
       gate    implement for 2s (visit 1)
 
     Because
-      - `agent-p` ended gate `plan` with `complete` at 10:00, which led to `implement`
+      - `agent-p` ended gate `plan` with `complete` on Feb 16, 10:00, which led to `implement`
       - it is blocked: No list to go through: `plan.stories` has 51 items, and `maxItems` is 50; `aof override` sends it back for another list
 
     Who can move it

@@ -82,7 +82,7 @@ fn migrating_moves_tasks_from_gates_that_are_gone() {
     exit 0
     --- stdout
     AOF-abc: at implement
-    AOF-xxxxx: review: moved → implement
+    AOF-xxxxx: review → implement (moved)
     1 task has a gate now
     ");
     check(&env);

@@ -437,7 +437,7 @@ impl Repository {
             if Instant::now() >= deadline {
                 let reason = "a git that a killed command left behind still writes files; wait until it has ended, \
                               or end it, then try again";
-                return Err(GitError::Waiting { reason: reason.to_owned() });
+                return Err(GitError::Waiting { reason: reason.to_owned(), is_lasting: false });
             }
             std::thread::sleep(Duration::from_millis(10));
         }

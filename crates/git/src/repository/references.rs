@@ -148,7 +148,7 @@ impl Repository {
                 format!("`{command} --continue` or `{command} {end}`")
             };
             let reason = format!("a {name} is in progress; end it with {ends}");
-            return Err(GitError::Waiting { reason });
+            return Err(GitError::Waiting { reason, is_lasting: false });
         }
         self.checked_out()
     }
@@ -220,7 +220,7 @@ impl Repository {
                 Some(target) => target.clone_into(&mut name),
                 None if name == "HEAD" => {
                     let reason = "no branch is checked out (detached HEAD), so commits would be lost; check one out, as `git switch main`";
-                    return Err(GitError::Waiting { reason: reason.to_owned() });
+                    return Err(GitError::Waiting { reason: reason.to_owned(), is_lasting: true });
                 }
                 None => return Ok(name),
             }

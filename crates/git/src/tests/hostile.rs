@@ -129,7 +129,7 @@ fn a_detached_head_and_unfinished_operations_are_waited_for() {
     let test = TestRepository::with_tasks();
     let repository = test.open();
     let waits = |word: &str| match repository.head() {
-        Err(GitError::Waiting { reason }) => assert!(reason.contains(word), "{reason}"),
+        Err(GitError::Waiting { reason, .. }) => assert!(reason.contains(word), "{reason}"),
         other => panic!("{other:?}"),
     };
     test.git(&["checkout", "-q", "--detach"]);

@@ -70,7 +70,7 @@ fn entries(text: &str) -> Result<Vec<Value>, String> {
 }
 
 /// A list of tasks, each of which is checked.
-pub(super) struct TaskList<'r> {
+pub(super) struct ListedTasks<'r> {
     rules: &'r Rules,
     today: Date,
     /// The tasks that are not created yet.
@@ -85,7 +85,7 @@ struct Entry {
     fields: Value,
 }
 
-impl<'r> TaskList<'r> {
+impl<'r> ListedTasks<'r> {
     /// Parses a list. Fails with the faults of each task.
     pub(super) fn parse(name: &str, text: &str, rules: &'r Rules, today: Date) -> CliResult<Self> {
         let name = if name == "-" { "standard input".to_owned() } else { format!("`{name}`") };

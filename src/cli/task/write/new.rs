@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use super::edit::{PlanOptions, call};
-use super::list::TaskList;
+use super::list::ListedTasks;
 use crate::cli::task::actions;
 use crate::cli::{
     ActingAgent, CliError, CliResult, DryRunOption, Session, context, cyan, object, text_input,
@@ -58,7 +58,7 @@ pub(crate) fn run_new(session: &Session, args: &NewArgs) -> CliResult {
     let mut earlier = BTreeMap::new();
     if let Some(name) = &args.from {
         let today = rules.project.day(workspace.now());
-        let mut list = TaskList::parse(name, &text_input::text(name)?, rules, today)?;
+        let mut list = ListedTasks::parse(name, &text_input::text(name)?, rules, today)?;
         earlier = list.take_created(&workspace);
         let mut ids = earlier.clone();
         loop {
