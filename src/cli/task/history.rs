@@ -184,7 +184,9 @@ impl HistoryPage<'_> {
             details.for_each(|text| page.line(format!("{indent}{text}")));
         }
         page.line("");
-        wrapped(&self.sum(), widest).into_iter().for_each(|line| page.line(line));
+        for line in wrapped(&self.sum(), widest) {
+            page.line(line);
+        }
         page.into_text()
     }
 

@@ -6,12 +6,13 @@ use crate::cli::render::page::{TaskPage, branches, place, status, turn, warn_of_
 use crate::cli::{CliResult, Session, cyan};
 use crate::domain::{
     Destination, GateId, GateKind, LostDependency, Outcome, Status, Timestamp, TypedTask, Verdict,
-    listed,
+    approving, listed, rejecting,
 };
 use crate::files::task_file::Origin;
 use crate::rules::{Passage, Rules, TooOften, is_looping, lost_dependencies};
 use crate::tasks::headers::lookup;
 use crate::tasks::headers::summary::NEW;
+use crate::tasks::view::phrases;
 use crate::tasks::view::why::{
     OutcomeEffect, OutcomePreview, TaskExplanation, explanation_value, why,
 };
@@ -49,11 +50,16 @@ fn page(session: &Session, rules: &Rules, explanation: &TaskExplanation, now: Ti
     page.list(explanation.reasons.iter().map(|reason| session.with_times(reason)));
     page.section("Who can move it", &movers(rules, explanation));
     if !explanation.outcomes.is_empty() && task.gate.is_some() {
-        page.head("What each outcome would do");
+        page.head("What each act would do");
         let fact = |one: &OutcomePreview| {
+            let beside = explanation.outcomes.iter().filter(|other| other.branch == one.branch);
+            let beside: Vec<Outcome> = beside.map(|other| other.outcome.clone()).collect();
+            let rejected = rejecting(&beside);
+            let approves = rejected.is_some() && approving(&beside) == Some(&one.outcome);
+            let rejects = rejected == Some(&one.outcome);
+            let act = phrases::act(one.outcome.as_str(), approves, rejects).to_lowercase();
             let branch = one.branch.as_ref().map(|branch| format!("{branch}: "));
-            let outcome = format!("{}{}", branch.unwrap_or_default(), one.outcome);
-            (outcome, effect(rules, one, explanation))
+            (format!("{}{act}", branch.unwrap_or_default()), effect(rules, one, explanation))
         };
         page.facts(&explanation.outcomes.iter().map(fact).collect::<Vec<_>>());
     }

@@ -122,10 +122,10 @@ fn an_overdue_visit_escalates_and_can_be_completed_there() {
     Who can move it
       - agent-9 or human-ada (role lead)
 
-    What each outcome would do
-      complete      leads to approve (role lead)
-      needs_review  sends it back to implement (role backend), the 1st time of 5
-      blocked       holds it here until a person unblocks it
+    What each act would do
+      approve    leads to approve (role lead)
+      send back  sends it back to implement (role backend), the 1st time of 5
+      blocked    holds it here until a person unblocks it
     ");
     let late = env.say(&id, "agent-3", "complete", &[]).code(5);
     assert_snapshot!(late, @"
@@ -254,9 +254,9 @@ fn a_claim_without_renewal_ends_and_its_agent_learns_the_new_holder() {
     Who can move it
       - agent-7, who has claimed it (role backend)
 
-    What each outcome would do
-      complete  leads to review (role architect)
-      blocked   holds it here until a person unblocks it
+    What each act would do
+      done     leads to review (role architect)
+      blocked  holds it here until a person unblocks it
     ");
     env.pass_minutes(29);
     assert_snapshot!(env.aof(&["sweep"]), @"
@@ -383,10 +383,10 @@ fn a_held_task_waits_and_its_clock_stands_still() {
       - agent-3, who has claimed it (role architect)
       - a person, who lets it go on with `aof unblock AOF-xxxxx`
 
-    What each outcome would do
-      complete      leads to approve (role lead)
-      needs_review  sends it back to implement (role backend), the 1st time of 5
-      blocked       holds it here until a person unblocks it
+    What each act would do
+      approve    leads to approve (role lead)
+      send back  sends it back to implement (role backend), the 1st time of 5
+      blocked    holds it here until a person unblocks it
     ");
     assert_snapshot!(env.say(&id, "agent-3", "complete", &[]), @"
     exit 4

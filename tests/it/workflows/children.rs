@@ -94,10 +94,10 @@ fn a_failed_child_is_named_and_holds_its_parent_until_it_is_taken_up_and_ended()
     Who can move it
       - agent-p or agent-q (role planner)
 
-    What each outcome would do
-      complete      leads to release (role planner), once all children are complete or cancelled
-      needs_review  sends it back to plan (role planner), the 1st time of 5
-      blocked       holds it here until a person unblocks it
+    What each act would do
+      approve    leads to release (role planner), once all children are complete or cancelled
+      send back  sends it back to plan (role planner), the 1st time of 5
+      blocked    holds it here until a person unblocks it
     "#);
     let _ = env.aof(&["task", "reopen", &child, "--to", "plan", "--reason", "again"]).success();
     let _ = env.aof(&["task", "cancel", &child, "--reason", "too hard"]).success();

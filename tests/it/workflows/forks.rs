@@ -140,16 +140,16 @@ fn branches_are_taken_briefed_completed_and_recorded_each_on_its_own() {
       - docs: agent-w (role writer)
       - style: agent-7 or agent-8 (role backend)
 
-    What each outcome would do
-      security: complete      passes it for this branch; others are open
-      security: needs_review  counts when the other branches have decided
-      security: blocked       holds this branch until a person unblocks it
-      docs: complete          passes it for this branch; others are open
-      docs: needs_review      counts when the other branches have decided
-      docs: blocked           holds this branch until a person unblocks it
-      style: fine             passes it for this branch; others are open
-      style: ugly             counts when the other branches have decided
-      style: blocked          holds this branch until a person unblocks it
+    What each act would do
+      security: approve    passes it for this branch; others are open
+      security: send back  counts when the other branches have decided
+      security: blocked    holds this branch until a person unblocks it
+      docs: approve        passes it for this branch; others are open
+      docs: send back      counts when the other branches have decided
+      docs: blocked        holds this branch until a person unblocks it
+      style: fine          passes it for this branch; others are open
+      style: ugly          counts when the other branches have decided
+      style: blocked       holds this branch until a person unblocks it
     ");
     assert_snapshot!(env.say(&id, "agent-s", "complete", &["--output", "risk=low"]), @"
     exit 0
@@ -402,16 +402,16 @@ fn a_demand_of_all_comes_back_once() {
       - docs: agent-w (role writer)
       - style: agent-7 or agent-8 (role backend)
 
-    What each outcome would do
-      security: complete      passes it for this branch; others are open
-      security: needs_review  counts when the other branches have decided
-      security: blocked       holds this branch until a person unblocks it
-      docs: complete          passes it for this branch; others are open
-      docs: needs_review      counts when the other branches have decided
-      docs: blocked           holds this branch until a person unblocks it
-      style: fine             passes it for this branch; others are open
-      style: ugly             counts when the other branches have decided
-      style: blocked          holds this branch until a person unblocks it
+    What each act would do
+      security: approve    passes it for this branch; others are open
+      security: send back  counts when the other branches have decided
+      security: blocked    holds this branch until a person unblocks it
+      docs: approve        passes it for this branch; others are open
+      docs: send back      counts when the other branches have decided
+      docs: blocked        holds this branch until a person unblocks it
+      style: fine          passes it for this branch; others are open
+      style: ugly          counts when the other branches have decided
+      style: blocked       holds this branch until a person unblocks it
     ");
     for (agent, outcome) in [("agent-s", "complete"), ("agent-w", "complete"), ("agent-7", "fine")]
     {

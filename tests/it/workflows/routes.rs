@@ -111,9 +111,9 @@ fn a_task_goes_round_and_a_gate_that_decides_by_itself_commits_its_own_entry() {
     Who can move it
       - agent-w or agent-v (role worker)
 
-    What each outcome would do
-      complete  leads to review (role reviewer), which waits for an answer
-      blocked   holds it here until a person unblocks it
+    What each act would do
+      done     leads to review (role reviewer), which waits for an answer
+      blocked  holds it here until a person unblocks it
     ");
     let _ = env.complete(&id, "agent-v").success();
     assert_snapshot!(env.say(&id, "agent-r", "Approved", &[]), @"
@@ -382,35 +382,35 @@ fn why_shows_the_effect_of_each_outcome() {
         env.aof(&["why", &id])
             .success()
             .stdout
-            .split("What each outcome")
+            .split("What each act")
             .nth(1)
             .unwrap()
             .to_owned()
     };
     assert_snapshot!(consequences(), @"
     would do
-     approved      leads to size, which decides by itself
-     rejected      sends it back to plan (role planner), the 1st time of 1, and forgets what `work` handed on
-     withdrawn     cancels the task
-     needs_review  sends it to mend (role worker), the 1st time of 1; from there it comes back here
-     blocked       holds it here until a person unblocks it
+     approve    leads to size, which decides by itself
+     rejected   sends it back to plan (role planner), the 1st time of 1, and forgets what `work` handed on
+     withdrawn  cancels the task
+     send back  sends it to mend (role worker), the 1st time of 1; from there it comes back here
+     blocked    holds it here until a person unblocks it
     ");
     let _ = env
         .say(&id, "agent-r", "needs_review", &["--blocker", "The session never expires"])
         .success();
     assert_snapshot!(consequences(), @"
     would do
-     complete  leads to review (role reviewer), which waits for an answer
-     blocked   holds it here until a person unblocks it
+     done     leads to review (role reviewer), which waits for an answer
+     blocked  holds it here until a person unblocks it
     ");
     let _ = env.complete(&id, "agent-v").success();
     assert_snapshot!(consequences(), @"
     would do
-     approved      leads to size, which decides by itself
-     rejected      sends it back to plan (role planner), the 1st time of 1, and forgets what `work` handed on
-     withdrawn     cancels the task
-     needs_review  would be the 2nd way back to mend; one is allowed: it goes there, and is for planner
-     blocked       holds it here until a person unblocks it
+     approve    leads to size, which decides by itself
+     rejected   sends it back to plan (role planner), the 1st time of 1, and forgets what `work` handed on
+     withdrawn  cancels the task
+     send back  would be the 2nd way back to mend; one is allowed: it goes there, and is for planner
+     blocked    holds it here until a person unblocks it
     ");
     let why = env.aof(&["why", &id, "--json"]).success().json();
     assert_eq!(why["outcomes"][1]["outcome"], "rejected");

@@ -151,9 +151,9 @@ fn a_gate_that_is_gone_moves_its_tasks_to_the_nearest_one_before_it() {
     Who can move it
       - agent-7 or agent-8 (role backend)
 
-    What each outcome would do
-      complete  leads to test (role qa)
-      blocked   holds it here until a person unblocks it
+    What each act would do
+      done     leads to test (role qa)
+      blocked  holds it here until a person unblocks it
     ");
     let head = env.head();
     let _ = env.aof(&["org", "reload"]).success();
