@@ -14,6 +14,7 @@ use tempfile::TempDir;
 
 use crate::cli::{CliError, CliResult, Output, Session, bold, green, red, wrapped, yellow};
 use crate::domain::TaskId;
+use crate::files::event::render::step_words;
 use crate::files::printable::inert;
 use crate::git::GitError;
 use crate::storage::Paths;
@@ -163,9 +164,9 @@ fn answer(stage: &DemoStage, events: &Receiver<Value>, turn: &DemoTurn) -> CliRe
         let text = |value: &Value| inert(value.as_str().unwrap_or_default());
         match event["event"].as_str() {
             Some("completed") => {
-                let (from, outcome) = (&event["from"], &event["outcome"]);
-                let to = event["gate"].as_str().map_or_else(|| "end".to_owned(), inert);
-                let line = format!("{} -> {to} ({})", text(from), text(outcome));
+                let (from, outcome) = (text(&event["from"]), text(&event["outcome"]));
+                let to = event["gate"].as_str().map_or_else(|| "done".to_owned(), inert);
+                let line = step_words(&from, &outcome, Some(&to));
                 return Ok(if outcome == "needs_review" { yellow(line) } else { green(line) });
             }
             Some("refused") => {

@@ -379,13 +379,7 @@ fn why_shows_the_effect_of_each_outcome() {
     let _ = env.complete(&id, "agent-p").success();
     let _ = env.complete(&id, "agent-v").success();
     let consequences = || {
-        env.aof(&["why", &id])
-            .success()
-            .stdout
-            .split("What each act")
-            .nth(1)
-            .unwrap()
-            .to_owned()
+        env.aof(&["why", &id]).success().stdout.split("What each act").nth(1).unwrap().to_owned()
     };
     assert_snapshot!(consequences(), @"
     would do
