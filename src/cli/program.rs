@@ -269,7 +269,16 @@ fn point_to_command(mut error: clap::Error) -> clap::Error {
     let tip = match other {
         Some((_, tip)) => tip,
         None if is_log => "`aof events` shows what happened to all tasks",
-        None => return error,
+        None => {
+            // Clap has the nearest one last.
+            if let Some(ContextValue::Strings(mut near)) =
+                error.remove(ContextKind::SuggestedSubcommand)
+            {
+                near.reverse();
+                error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(near));
+            }
+            return error;
+        }
     };
     error.remove(ContextKind::SuggestedSubcommand);
     error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));

@@ -210,3 +210,16 @@ fn the_first_page_of_help_is_one_screen_and_names_only_commands_that_exist() {
     All commands: aof help all     Begin: aof init && aof new "Title"
     "#);
 }
+
+#[test]
+fn a_wrong_verb_names_the_nearest_command_first() {
+    let env = TestEnvironment::new();
+    for (typed, meant) in
+        [("aprove", "approve"), ("complte", "complete"), ("assing", "assign"), ("edt", "edit")]
+    {
+        let refused = env.aof(&[typed, "x"]).code(2).stderr;
+        assert!(refused.contains(&format!("exist: '{meant}'")), "{refused}");
+    }
+    let refused = env.aof(&["close", "x"]).code(2).stderr;
+    assert!(refused.contains("`aof done ID`") && refused.contains("`aof cancel ID`"), "{refused}");
+}
