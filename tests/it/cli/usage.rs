@@ -111,9 +111,7 @@ fn the_demo_fits_a_terminal_of_80_columns_and_ends_with_commands_to_try() {
     let start = lines.iter().position(|line| *line == "Now yours").unwrap();
     let commands = lines[start + 1..].iter().map(|line| line.trim_start());
     assert_eq!(commands.filter(|line| line.starts_with("aof ")).count(), 3, "{shown}");
-    for told in
-        ["refused:", "code-review -> implement (needs_review)", "docs -> code-review (complete)"]
-    {
+    for told in ["refused:", "sent back to implement", "docs → code-review"] {
         assert!(shown.contains(told), "{shown}");
     }
     assert!(env.files("").is_empty(), "the demo leaves nothing");
