@@ -32,6 +32,7 @@
 //! | `.aof/inbox`, `.aof/refused` | `storage::inbox` |
 //! | `.aof/lock`, `.aof/intent` | `storage::lock`, `storage::journal` |
 //! | `.aof/cache`, `.aof/text` | `storage::header_cache` (form), `tasks::headers` (contents) |
+//! | `.aof/seen` | `tasks::headers::mentions` |
 //! | `.aof/outbox` | `storage::outbox` |
 //! | `.aof/contact`, `.aof/archive`, `.aof/horizon`, `.aof/boot` | `storage::header_cache` |
 //! | `.aof/branch`, a worktree | `project::open` |

@@ -15,6 +15,7 @@ use crate::project::issue::Issue;
 use crate::project::workspace::{Workspace, viewer};
 use crate::storage::header_cache::{Pauses, ProgramPause};
 use crate::tasks::headers::dependencies::Dependencies;
+use crate::tasks::headers::mentions::{Mention, unseen};
 use crate::tasks::headers::summary::{TaskSummary, WAITING};
 use crate::tasks::headers::waiting::{WaitingDecision, waiting_for};
 
@@ -44,6 +45,9 @@ pub(crate) struct StatusLists {
     pub you: Option<AgentId>,
     /// The decisions that wait for the reader, and the work that the reader holds; the most urgent first.
     pub waiting_for_you: Vec<StatusEntry>,
+    /// The comments that mention the reader, and that the reader has not seen on a board.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mentions: Vec<StatusEntry>,
     /// The late tasks, the most urgent first.
     pub overdue: Vec<StatusEntry>,
     /// Visits that belong to another role than their gate's, the most urgent first.
@@ -107,6 +111,7 @@ pub(crate) fn status_lists(context: &CheckContext<'_>, named: Option<&AgentId>) 
     let tasks = || tasks.iter().map(|(task, _)| &**task);
     StatusLists {
         waiting_for_you: you.iter().flat_map(|you| awaited(workspace, project, you)).collect(),
+        mentions: you.iter().flat_map(|you| mentions(workspace, project, you)).collect(),
         you,
         overdue: tasks().filter_map(|task| late(task, workspace.now())).collect(),
         escalated: tasks().filter_map(escalated).collect(),
@@ -148,6 +153,25 @@ fn awaited(workspace: &Workspace, project: &CheckedProject, you: &AgentId) -> Ve
         }
     }
     waiting
+}
+
+/// Returns the tasks with a comment that mentions the reader.
+fn mentions(workspace: &Workspace, project: &CheckedProject, you: &AgentId) -> Vec<StatusEntry> {
+    let org = &project.in_force.rules.org;
+    let found = unseen(&workspace.paths, org, &project.listing, you).into_iter();
+    let entry = |mention: Mention| StatusEntry {
+        title: mention.title,
+        gate: mention.gate.map(|gate| gate.to_string()),
+        since: mention.at,
+        command: format!("aof show {}", mention.ticket.task),
+        ticket: mention.ticket,
+        priority: mention.priority,
+        due: None,
+        holders: org.agent_named(&mention.by).cloned().into_iter().collect(),
+        is_held: false,
+        reason: Some(format!("{} mentioned you", mention.by)),
+    };
+    found.map(entry).collect()
 }
 
 fn entry(

@@ -50,7 +50,7 @@ pub use task::{
     Work,
 };
 pub use words::{Severity, Unknown, did_you_mean, listed, nearest};
-pub use words::{composed, counted, distinct, is_combining_mark, without_accents};
+pub use words::{composed, counted, distinct, is_combining_mark, mentioned, without_accents};
 pub use workflow::definition::{
     ContextRules, FieldFate, ImportRemark, RejectionStrategy, Repeat, Workflow,
 };

@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use serde::Serialize;
 use serde_json::json;
 
-use super::words::words;
+use super::words::{distinct, mentioned, words};
 use super::{
     AgentId, BranchName, ChannelKey, EventKind, IdPrefix, Launch, Outcome, Period, PublicKey,
     RemoteName, RoleId, Timestamp, Workflow, WorkflowName,
@@ -356,6 +356,12 @@ impl Org {
         by(&|id| id == name).or_else(|| by(&|id| id.strip_prefix("human-") == Some(name)))
     }
 
+    /// Returns the people whom a text mentions, with or without `human-`.
+    pub fn people_in(&self, text: &str) -> Vec<&AgentId> {
+        let known = mentioned(text).into_iter().filter_map(|name| self.agent_named(name));
+        distinct(known.filter(|agent| agent.is_human())).collect()
+    }
+
     /// Returns the agent with that email: the one that org.yaml names, otherwise a program by the address that aof makes of its id.
     pub fn agent_by_email(&self, email: &str) -> Option<AgentId> {
         let mut known = self.agents.iter().flatten();
@@ -416,5 +422,20 @@ mod org_tests {
             [1, 0],
             "without a register all are known"
         );
+    }
+
+    #[test]
+    fn only_people_of_the_project_are_mentioned() {
+        let agents = ["human-ann", "bot-7", "ben", "human-ben"].map(|id| id.parse().unwrap());
+        let role = Role { agents: agents.to_vec(), ..Role::default() };
+        let org = Org { roles: vec![("lead".parse().unwrap(), role)], ..Org::default() };
+        for (text, people) in [
+            ("@ann and @human-ann", &["human-ann"][..]),
+            ("@bot-7, @ben and @nobody", &[]),
+            ("@human-ben", &["human-ben"]),
+        ] {
+            let found: Vec<&str> = org.people_in(text).into_iter().map(AgentId::as_str).collect();
+            assert_eq!(found, people, "{text}");
+        }
     }
 }

@@ -1,9 +1,13 @@
 //! Closed sets of words, their serialization, and the closest known word to a mistyped one.
 
+mod mention;
+
 use std::borrow::Cow;
 
 use unicode_normalization::UnicodeNormalization;
 pub use unicode_normalization::char::is_combining_mark;
+
+pub use mention::mentioned;
 
 /// A word that is not in its set; `known` lists the words that are.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -386,6 +386,10 @@ fn concerns<'e>(
     let (affected, owner): (Vec<&AgentId>, bool) = match event {
         Event::Assigned { agent, .. } | Event::Lapsed { agent, .. } => (vec![agent], false),
         Event::Rejected { worker, .. } => (worker.iter().collect(), false),
+        Event::Commented { agent, comment } => {
+            let people = rules.org.people_in(comment).into_iter();
+            (people.filter(|person| agent.as_ref() != Some(person)).collect(), false)
+        }
         Event::Held { holders, .. }
         | Event::Overridden { holders, .. }
         | Event::Moved { holders, .. }

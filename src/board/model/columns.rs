@@ -11,10 +11,12 @@ use crate::domain::{
     AgentId, BranchStatus, ChecklistCount, Due, Gate, GateId, OpenBranch, Priority, RoleId, Status,
     TaskId, Ticket, Timestamp, Workflow, WorkflowName,
 };
+use crate::files::printable::one_line;
 use crate::rules::Rules;
 use crate::storage::FileStat;
 use crate::tasks::headers::filter::{FilterKey, FilterState, Filterable};
 use crate::tasks::headers::listing::{Listing, Unreadable};
+use crate::tasks::headers::mentions::Mention;
 use crate::tasks::headers::summary::{ChildProgress, TaskSummary};
 use crate::tasks::headers::waiting::WaitingDecision;
 use crate::tasks::view::phrases::{self, ShortIds, Turn};
@@ -37,6 +39,9 @@ pub(crate) struct BoardView {
     pub unreadable: Vec<UnreadableFile>,
     /// The programs that pause at their usage limits, one sentence for each.
     pub paused: Vec<String>,
+    /// The comments that mention the reader, and that the reader has not seen.
+    #[serde(skip)]
+    pub mentions: Vec<Mention>,
     /// The decisions that wait for the reader, with their words.
     #[serde(skip)]
     pub decisions: Vec<DecisionCard>,
@@ -248,6 +253,7 @@ impl BoardView {
             waiting_for_you: waiting.iter().map(|wait| wait.ticket.clone()).collect(),
             unreadable: listing.unreadable.iter().map(UnreadableFile::of).collect(),
             paused: Vec::new(),
+            mentions: Vec::new(),
             decisions: waiting.iter().map(|wait| DecisionCard::of(rules, listing, wait)).collect(),
             full_names: full_names(rules),
             zone: Some(rules.project.timezone.clone()),
@@ -264,6 +270,22 @@ impl BoardView {
         let whole = agent.as_str();
         let short = whole.strip_prefix("human-").filter(|_| !self.full_names.contains(agent));
         short.unwrap_or(whole)
+    }
+
+    /// Returns the name of the author of a comment, as the comment has it.
+    pub(crate) fn author(&self, by: &str) -> String {
+        by.parse().map_or_else(|_| one_line(by), |by| self.name(&by).to_owned())
+    }
+
+    /// Returns the number of decisions and mentions that wait for the reader.
+    pub(crate) fn waiting_count(&self) -> usize {
+        self.waiting_for_you.len() + self.mentions.len()
+    }
+
+    /// Takes out the mention of a task, which the reader sees now, and returns its time.
+    pub(crate) fn see(&mut self, task: &TaskId) -> Option<Timestamp> {
+        let at = self.mentions.iter().position(|mention| mention.ticket.task == *task)?;
+        Some(self.mentions.remove(at).at)
     }
 
     /// Returns the card of a task.

@@ -153,11 +153,7 @@ fn task_lines(page: &TaskDetails, board: &BoardView) -> Vec<PaneLine> {
     let none = || vec![PaneLine::new("No text yet, e opens it in your editor", LineLook::Quiet)];
     section("", if text.is_empty() { none() } else { text });
     let comments = sheet.comments.iter().flat_map(|comment| {
-        let by = comment
-            .by
-            .parse()
-            .map_or_else(|_| one_line(&comment.by), |by| board.name(&by).to_owned());
-        let head = format!("  {by}, {}", ago(comment.at, board));
+        let head = format!("  {}, {}", board.author(&comment.by), ago(comment.at, board));
         let text = lines(&comment.text).into_iter();
         let text = text.map(|line| PaneLine::new(format!("    {line}"), LineLook::Plain));
         [PaneLine::new(head, LineLook::Quiet)].into_iter().chain(text)
@@ -220,10 +216,7 @@ fn history_lines(page: &TaskDetails, board: &BoardView) -> Vec<PaneLine> {
         entries.push((entry.exited, name(entry.agent.as_ref()), words, texts));
     }
     for comment in &sheet.comments {
-        let by = comment
-            .by
-            .parse()
-            .map_or_else(|_| one_line(&comment.by), |by| board.name(&by).to_owned());
+        let by = board.author(&comment.by);
         entries.push((comment.at, by, "comment".to_owned(), lines(&comment.text)));
     }
     entries.sort_by_key(|(at, ..)| *at);

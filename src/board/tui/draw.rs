@@ -125,7 +125,7 @@ fn draw_head(state: &TuiState, frame: &mut Frame<'_>, area: Rect) {
         .collect();
     let mut right = Vec::new();
     let board = shown.board.as_deref();
-    let waiting = board.map_or(0, |board| board.waiting_for_you.len());
+    let waiting = board.map_or(0, |board| board.waiting_count());
     let waits = if waiting == 1 { "waits" } else { "wait" };
     right.extend((waiting > 0).then(|| (format!("{waiting} {waits} for you"), theme.call())));
     let lost = board.map_or(0, |board| board.unreadable.len());

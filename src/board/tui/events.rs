@@ -34,7 +34,13 @@ impl TuiState {
         let is_shown = project == self.current;
         match answer {
             WorkAnswer::Act(done) => return self.take_done(project, done),
-            WorkAnswer::Page(id, page) if is_shown => self.take_page(&id, *page),
+            WorkAnswer::Page(id, page) if is_shown => {
+                self.take_page(&id, *page);
+                let is_open = self.detail.as_ref().is_some_and(|detail| detail.id == id);
+                let mention = self.project().mention(&id).filter(|_| is_open);
+                let seen = mention.map(|mention| WorkRequest::Seen(id, mention.at));
+                return seen.map(|seen| self.ask(seen)).unwrap_or_default();
+            }
             WorkAnswer::Diff(id, diff) if is_shown => {
                 let lines = diff.map_or_else(|why| fault_lines(&why), |diff| diff_lines(&diff));
                 if let Some(detail) = self.detail.as_mut().filter(|detail| detail.id == id) {

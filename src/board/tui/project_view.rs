@@ -7,6 +7,7 @@ use crate::board::model::columns::{BoardColumn, BoardLane, BoardView, Card};
 use crate::board::model::feed::BoardNews;
 use crate::domain::{AgentId, TaskId, WorkflowName};
 use crate::tasks::headers::filter::TaskFilter;
+use crate::tasks::headers::mentions::Mention;
 
 /// One project, as the person looks at it.
 #[derive(Debug, Clone)]
@@ -83,6 +84,19 @@ impl ProjectView {
                 self.arrange();
             }
         }
+    }
+
+    /// Takes out the mention of a task that the reader has seen.
+    pub(super) fn see(&mut self, task: &TaskId) {
+        if self.mention(task).is_some() {
+            self.board.as_mut().and_then(|board| Arc::make_mut(board).see(task));
+            self.arrange();
+        }
+    }
+
+    /// Returns the comment in a task that mentions the reader.
+    pub(super) fn mention(&self, task: &TaskId) -> Option<&Mention> {
+        self.board.as_ref()?.mentions.iter().find(|mention| mention.ticket.task == *task)
     }
 
     /// Shows only the cards that pass the filter.
@@ -178,7 +192,9 @@ impl ProjectView {
     fn waiting(&self) -> Vec<ListedTask> {
         let Some(board) = &self.board else { return Vec::new() };
         // Each branch of a fork has a ticket of its own: the first one counts.
-        let tickets = board.waiting_for_you.iter().enumerate().rev();
+        let mentions = board.mentions.iter().map(|mention| &mention.ticket);
+        let tickets: Vec<_> = board.waiting_for_you.iter().chain(mentions).collect();
+        let tickets = tickets.into_iter().enumerate().rev();
         let order: HashMap<&TaskId, usize> = tickets.map(|(at, one)| (&one.task, at)).collect();
         let mut found = Vec::new();
         for (lane, shown) in board.lanes.iter().enumerate() {

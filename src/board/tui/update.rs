@@ -214,8 +214,9 @@ impl TuiState {
     }
 
     pub(super) fn back(&mut self) -> Effects {
-        if self.detail.take().is_some() {
+        if let Some(detail) = self.detail.take() {
             self.in_detail = false;
+            self.project_mut().see(&detail.id);
         } else if !self.project().filter.is_empty() {
             self.project_mut().set_filter(String::new(), TaskFilter::default());
         } else {

@@ -7,13 +7,14 @@ use std::thread::{self, JoinHandle};
 
 use crate::board::model::act::{BoardAct, perform};
 use crate::board::model::page::{TaskDetails, task_diff, task_page};
-use crate::domain::{AgentId, CompletionId, TaskId, WorkflowName};
+use crate::domain::{AgentId, CompletionId, TaskId, Timestamp, WorkflowName};
 use crate::git::PromptPlace;
 use crate::operations::CallFault;
 use crate::project::error::{ProjectError, reason_of};
 use crate::project::workspace::{Workspace, WorkspaceOpener};
 use crate::storage::random::ulid;
 use crate::tasks::complete::Signing;
+use crate::tasks::headers::mentions::note_seen;
 use crate::tasks::view::work_diff::WorkDiff;
 
 /// Draws a workflow as text.
@@ -25,6 +26,8 @@ pub(super) enum WorkRequest {
     Page(TaskId),
     Diff(TaskId),
     Graph(WorkflowName),
+    /// The person sees the comment of that time that mentions them.
+    Seen(TaskId, Timestamp),
     Act(Box<BoardAct>),
 }
 
@@ -92,7 +95,11 @@ fn work(
         if is_page(&request) && queue.iter().any(is_page) {
             continue;
         }
-        if !tell(answer(opener, you, graph, request)) {
+        if let (WorkRequest::Seen(id, at), Some(you)) = (&request, you) {
+            // If that fails, it is shown once more.
+            let _ = opener.open().map(|workspace| note_seen(&workspace.paths, you, id, *at));
+        }
+        if answer(opener, you, graph, request).is_some_and(|answer| !tell(answer)) {
             return;
         }
     }
@@ -103,8 +110,9 @@ fn answer(
     you: Option<&AgentId>,
     graph: GraphText,
     request: WorkRequest,
-) -> WorkAnswer {
-    match request {
+) -> Option<WorkAnswer> {
+    Some(match request {
+        WorkRequest::Seen(..) => return None,
         WorkRequest::Page(id) => {
             let page = page(opener, &id).map_err(|error| Denial::of(&error));
             WorkAnswer::Page(id, Box::new(page))
@@ -121,7 +129,7 @@ fn answer(
             let done = act_as(opener, &act, you);
             WorkAnswer::Act(done.map_err(|error| Denial::of(&error)))
         }
-    }
+    })
 }
 
 fn page(opener: &WorkspaceOpener, id: &TaskId) -> Result<LoadedPage, ProjectError> {

@@ -41,6 +41,7 @@ use crate::storage::lock::is_watched;
 use crate::storage::random::ulid;
 use crate::tasks::complete::{Signing, what_to_sign};
 use crate::tasks::headers::listing::{ListScope, read_all};
+use crate::tasks::headers::mentions::note_seen;
 use crate::tasks::view::phrases;
 
 impl Asked {
@@ -106,7 +107,7 @@ impl Asked {
             at: (self.site.clock)(),
             zone: board.zone.clone().unwrap_or(TimeZone::UTC),
             full_names: board.full_names.clone(),
-            waiting: board.waiting_for_you.len(),
+            waiting: board.waiting_count(),
             unreadable: board.unreadable.len(),
             has_logins: self.site.users.as_ref().is_some_and(|users| users.header.is_none()),
             signs,
@@ -211,7 +212,15 @@ pub(super) fn tasks_at(board: &BoardView, workflow: &WorkflowName, gate: &GateId
 }
 
 pub(super) fn task(asked: &Asked) -> PageAnswer {
-    let page = read_task(&asked.workspace()?, &asked.named("task")?)?;
+    let workspace = asked.workspace()?;
+    let page = read_task(&workspace, &asked.named("task")?)?;
+    // A person who opens the page sees the comment that mentions them.
+    if let (Ok(Ok(you)), false) = (asked.acting_here(), asked.is_live)
+        && let Some(at) = asked.reader()?.see(&page.id, asked.site.clock)
+    {
+        // If that fails, it is shown once more.
+        let _ = note_seen(&workspace.paths, &you, &page.id, at);
+    }
     show_task(asked, &page, None, None)
 }
 

@@ -47,7 +47,7 @@ pub(super) fn change_stream(
 }
 
 fn change_event(slug: &str, state: &LiveState) -> Event {
-    let waiting = state.board.as_ref().map_or(0, |board| board.waiting_for_you.len());
+    let waiting = state.board.as_ref().map_or(0, |board| board.waiting_count());
     let data = json!({"project": slug, "version": state.version, "waiting": waiting});
     Event::default().event("change").id(&state.version).data(data.to_string())
 }

@@ -189,6 +189,8 @@ pub(super) struct Asked {
     host: String,
     /// The path and the query of the page.
     pub here: String,
+    /// True if a page only follows changes, or looks for the forms of a task.
+    pub is_live: bool,
     /// The result of the last request, for the page after it, and the operation that takes it back.
     pub notice: Option<(String, Option<(String, Ticket)>)>,
 }
@@ -238,7 +240,8 @@ impl FromRequestParts<Arc<BoardSite>> for Asked {
         let host = host.rsplit_once(':').map_or(host, |(name, _)| name).to_owned();
         let at = at.ok_or_else(unknown)?;
         let here = parts.uri.path_and_query().map_or("", |here| here.as_str()).to_owned();
-        Ok(Self { site: Arc::clone(site), at, visitor, path, query, host, here, notice })
+        let site = Arc::clone(site);
+        Ok(Self { site, at, visitor, path, query, host, here, is_live, notice })
     }
 }
 

@@ -9,10 +9,11 @@ use super::access::{Access, Visitor};
 use super::metrics_page::MetricsPage;
 use crate::board::model::columns::BoardView;
 use crate::board::model::feed::BoardNews;
-use crate::domain::AgentId;
+use crate::domain::{AgentId, TaskId, Timestamp};
 use crate::project::access::login_limiter::LoginLimiter;
 use crate::project::access::web_users::WebUsers;
 use crate::project::workspace::{Clock, WorkspaceOpener};
+use crate::tasks::headers::mentions::Mention;
 
 /// The projects of a server, and who may see them.
 pub(crate) struct BoardSite {
@@ -101,6 +102,21 @@ impl SiteReader {
         });
     }
 
+    /// Takes out the mention of a task, which the reader sees now, and returns its time.
+    pub(super) fn see(&self, task: &TaskId, clock: Clock) -> Option<Timestamp> {
+        let mut seen = None;
+        self.state.send_if_modified(|state| {
+            let is_of = |mention: &Mention| mention.ticket.task == *task;
+            let board = state.board.as_mut().filter(|board| board.mentions.iter().any(is_of));
+            seen = board.and_then(|board| Arc::make_mut(board).see(task));
+            if seen.is_some() {
+                state.version = clock().as_nanosecond().to_string();
+            }
+            seen.is_some()
+        });
+        seen
+    }
+
     pub(super) fn state(&self) -> LiveState {
         self.state.borrow().clone()
     }
@@ -167,6 +183,7 @@ fn shows_the_same(a: Option<&BoardView>, b: Option<&BoardView>) -> bool {
         waiting_for_you,
         unreadable,
         paused,
+        mentions,
         decisions,
         full_names,
         zone,
@@ -177,6 +194,7 @@ fn shows_the_same(a: Option<&BoardView>, b: Option<&BoardView>) -> bool {
         && *waiting_for_you == b.waiting_for_you
         && *unreadable == b.unreadable
         && *paused == b.paused
+        && *mentions == b.mentions
         && *decisions == b.decisions
         && *full_names == b.full_names
         && *zone == b.zone

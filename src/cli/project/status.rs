@@ -120,6 +120,8 @@ impl StatusPage<'_> {
         let (held, waiting): (Vec<_>, Vec<_>) =
             lists.waiting_for_you.iter().partition(|entry| entry.is_held);
         self.section(&mut lines, "Waiting for you", &waiting, "aof decide");
+        let mentions: Vec<_> = lists.mentions.iter().collect();
+        self.section(&mut lines, "Mentioned", &mentions, "aof board");
         self.section(&mut lines, "You have", &held, "aof list --mine");
         let late: Vec<_> = lists.overdue.iter().collect();
         self.section(&mut lines, "Late", &late, "aof list --late");

@@ -6,6 +6,7 @@ pub(crate) mod filter;
 pub(crate) mod list;
 pub(crate) mod listing;
 pub(crate) mod lookup;
+pub(crate) mod mentions;
 pub(crate) mod search;
 pub(crate) mod summary;
 pub(crate) mod waiting;

@@ -20,9 +20,10 @@ use crate::git::ObjectId;
 use crate::rules::{Rules, Stay, due_act, is_over, lost_dependencies, stay};
 use crate::storage::{CacheFile, Deferred, FileStat, ProjectPath};
 use crate::tasks::state::acceptance::count_boxes;
+use crate::tasks::state::comment_heads::{CommentHead, comment_heads};
 
 /// The version of a summary's shape and meaning: older caches are rebuilt.
-const SCHEMA: &str = "23";
+const SCHEMA: &str = "24";
 
 /// The cache of summaries.
 pub(crate) const HEADERS: CacheFile = CacheFile { name: "cache", schema: SCHEMA };
@@ -48,6 +49,8 @@ pub(crate) struct TaskSummary {
     pub clocks: Vec<VisitClock>,
     /// Its ended visits: most of a project's data, so they are stored compactly.
     pub visits: Deferred<Box<[EndedVisit]>>,
+    /// The comments in its body, if one of them mentions somebody.
+    pub comments: Box<[CommentHead]>,
     /// The boxes in its body.
     pub checklist: ChecklistCount,
     /// True if the acceptance tests in its frontmatter are invalid.
@@ -136,6 +139,7 @@ impl TaskSummary {
             blob: *ObjectId::of_blob(file.bytes()).as_bytes(),
             file: FileStat::default(),
             checklist: count_boxes(file.body()),
+            comments: comment_heads(file.body()),
             due_at: None,
             waiting_for: Vec::new(),
             role: None,

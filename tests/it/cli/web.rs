@@ -340,6 +340,38 @@ fn a_task_is_created_edited_and_commented_in_the_browser() {
 }
 
 #[test]
+fn a_mention_waits_until_its_task_is_opened() {
+    let env = project_of_ann();
+    let id = env.new_task(&["Add login"]);
+    let told = |text: &str| {
+        let _ = env.aof(&["comment", &id, "-m", text, "--agent", "agent-3"]).success();
+    };
+    told("Ask @ann, and not `@ann` or ann@ann");
+    let status = || {
+        let output = env.aof_command(&["status", "--agent", "human-ann"]).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let lines: Vec<String> = status().lines().map(str::to_owned).collect();
+    let at = lines.iter().position(|line| line.starts_with("Mentioned: 1")).unwrap();
+    assert!(lines[at + 1].contains("Add login") && lines[at + 1].contains("@agent-3"), "{lines:?}");
+
+    let board = Board::start(&env, &["--agent", "human-ann"]);
+    let waits = || board.get("/project/waiting").body.contains("</b> mentioned you");
+    assert!(waits());
+    let path = format!("/project/tasks/{id}");
+    // A menu of acts reads the page, and nobody sees it.
+    let _ = board.request("GET", &path, "X-Live: 1\r\n", "");
+    assert!(waits());
+    assert_eq!(board.get(&path).status, 200);
+    assert!(!waits());
+    assert!(!status().contains("Mentioned"));
+    told("@human-ann once more");
+    eventually("the newer one waits", waits);
+    let _ = env.aof(&["comment", &id, "-m", "Yes", "--agent", "human-ann"]).success();
+    eventually("an answer shows that it was read", || !waits());
+}
+
+#[test]
 fn strangers_and_other_web_sites_get_nothing() {
     let env = TestEnvironment::new();
     let id = env.new_task(&["Add login"]);

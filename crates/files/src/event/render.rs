@@ -158,6 +158,9 @@ fn notice_template(event: &Event, reader: NoticeReader) -> &'static str {
         }
         Event::Edited { .. } => "{titled} was edited[ by {by}| by hand].",
         Event::Restored => "{titled} was brought back to where it was.",
+        Event::Commented { .. } if is_affected => {
+            "[{agent}|somebody] mentioned you in a comment on {titled}: {comment}"
+        }
         Event::Commented { .. } => "[agent '{agent}'|somebody] wrote of {titled}: {comment}",
         Event::Transition(visit) => transition_template(visit, reader),
         Event::Rejected { .. } => {

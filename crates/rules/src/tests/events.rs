@@ -215,6 +215,16 @@ fn readers_get_events_that_concern_them() {
             "agent-5: gate_escalation Successor"
         ]
     );
+    let comment = "@ada, @agent-8 and @human-ada: look".to_owned();
+    for (agent, wanted) in
+        [("agent-7", &["human-ada: task_commented Affected"][..]), ("human-ada", &[])]
+    {
+        let said = [Event::Commented { agent: Some(id(agent)), comment: comment.clone() }];
+        let notices = audience(&rules, Some(&claimed), &said);
+        let heard =
+            notices.iter().map(|one| format!("{}: task_commented {:?}", one.channel, one.reader));
+        assert_eq!(heard.collect::<Vec<_>>(), wanted);
+    }
     let review = say(&rules, &claimed, "agent-7", "complete").unwrap().task;
     assert_eq!(heard(&claimed, &review), ["role architect: gate_transition Successor"]);
     let back = say(&rules, &review, "agent-3", "needs_review").unwrap().task;

@@ -12,6 +12,7 @@ use crate::board::pages::markdown::markdown;
 use crate::board::pages::parts::{bars, due_class, icon, quick_id, sign};
 use crate::board::pages::task_page::diff::work;
 use crate::domain::{Priority, Ticket, counted};
+use crate::tasks::headers::mentions::Mention;
 use crate::tasks::view::work_diff::WorkDiff;
 
 /// The lines of a text that an open row shows.
@@ -30,7 +31,7 @@ pub(crate) fn waiting(
     query: &BoardQuery,
     looked: Option<&Looked>,
 ) -> PageContent {
-    let count = board.decisions.len();
+    let count = board.decisions.len() + board.mentions.len();
     let rows = board.decisions.iter().filter_map(|one| Some((one, board.card(&one.ticket.task)?)));
     let head = html! {
         h1 { "Waiting" span.wide { " for you" } b #count data-live { (count) } }
@@ -47,16 +48,36 @@ pub(crate) fn waiting(
                     button.button.small { "Approve" }
                 }
                 ol.rows aria-label="Waiting for you" {
+                    @for mention in board.mentions.iter().take(LISTED) { (mention_row(frame, board, mention)) }
                     @for (decision, card) in rows.take(LISTED) {
                         (row(frame, decision, card, query, looked.filter(|one| one.page.id == card.id)))
                     }
                 }
-                (left_out(count, "aof decide"))
+                (left_out(board.decisions.len(), "aof decide"))
                 p.hint { span.keys.script { kbd { "j" } " " kbd { "k" } " move, " kbd { "enter" } " look, " kbd { "a" } " approve, " kbd { "r" } " send back, " kbd { "x" } " select." } }
             }
         }
     };
     PageContent { head, body }
+}
+
+/// Returns the row of a comment that mentions the reader. Opening the task takes it away.
+fn mention_row(frame: &PageFrame, board: &BoardView, mention: &Mention) -> Markup {
+    let id = &mention.ticket.task;
+    html! {
+        li.mention #{ "mention-" (id) } data-task=(id) data-ticket=(mention.ticket) {
+            div.row {
+                span {} (icon("say"))
+                @if mention.priority == Priority::Medium { span.no-bars {} } @else { (bars(mention.priority)) }
+                code title=(id) { (id.local()) }
+                h2 { a dir="auto" href=(frame.links.task(id)) { (mention.title) } }
+                span.gate { @if let Some(gate) = &mention.gate { (gate) } }
+                span.due {}
+                span.age { (frame.short_age(mention.at)) }
+                div.acts { span.said { b { (board.author(&mention.by)) } " mentioned you" } }
+            }
+        }
+    }
 }
 
 fn row(

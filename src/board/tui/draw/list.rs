@@ -11,7 +11,7 @@ use super::super::state::{ClickTarget, ScreenMap};
 use super::super::text::{cut, padded};
 use super::super::theme::Theme;
 use super::board::{Cards, draw_head, mark_style};
-use crate::board::model::columns::Card;
+use crate::board::model::columns::{BoardView, Card};
 use crate::domain::GateId;
 use crate::tasks::view::phrases;
 
@@ -85,11 +85,18 @@ pub(super) fn draw_list(
                 format!("{:>3} ", phrases::mark(card.priority)),
                 mark_style(card.priority, theme),
             ),
-            Span::styled(padded(&cut(&card.title, title), title, false), style),
+            Span::styled(padded(&cut(&words(project, board, card), title), title, false), style),
             Span::raw("  "),
         ];
         spans.extend(end);
         frame.render_widget(Line::from(spans), row);
         map.targets.push((row, ClickTarget::Row(at)));
     }
+}
+
+/// Returns the title of a row, after who mentioned the reader there.
+fn words(project: &ProjectView, board: &BoardView, card: &Card) -> String {
+    let mention = project.mention(&card.id).map(|mention| board.author(&mention.by));
+    let mention = mention.map(|by| format!("{by} mentioned you: "));
+    mention.unwrap_or_default() + &card.title
 }
