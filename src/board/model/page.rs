@@ -14,7 +14,7 @@ use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::rules::outputs::{Field, FieldInput};
-use crate::rules::routing::reviews::standing_reviews;
+use crate::rules::routing::reviews::{settled_since_rejection, standing_reviews};
 use crate::tasks::view::brief::{brief_markdown, task_brief};
 use crate::tasks::view::phrases::{act, leads_to};
 use crate::tasks::view::task_view::show;
@@ -83,6 +83,15 @@ pub(crate) struct OpenPoint {
     pub text: String,
     pub by: Option<AgentId>,
     pub at: Timestamp,
+    /// True if the work was done since the last rejection by the same agent.
+    pub is_settled: bool,
+}
+
+impl OpenPoint {
+    /// Returns whether the point counts as settled for the reader, who wanted it.
+    pub(crate) fn is_settled_for(&self, you: Option<&AgentId>) -> bool {
+        self.is_settled && you.is_some() && self.by.as_ref() == you
+    }
 }
 
 impl TaskSheet {
@@ -90,9 +99,14 @@ impl TaskSheet {
         let BodyParts { texts, comments } = body_parts(body);
         let text = texts.concat().trim().to_owned();
         let points = |(review, _): (ReviewContext, bool)| {
-            let ReviewContext { from_agent: by, timestamp: at, blockers, notes, .. } = review;
+            let ReviewContext { from_gate, from_agent: by, timestamp: at, blockers, notes, .. } =
+                review;
+            let settled = by.as_ref().and_then(|by| settled_since_rejection(task, by));
+            let is_settled =
+                settled.is_some_and(|one| (one.from_gate, one.timestamp) == (from_gate, at));
             let all = blockers.into_iter().chain(notes);
-            all.map(move |text| OpenPoint { text, by: by.clone(), at }).collect::<Vec<_>>()
+            all.map(move |text| OpenPoint { text, by: by.clone(), at, is_settled })
+                .collect::<Vec<_>>()
         };
         Self {
             text,

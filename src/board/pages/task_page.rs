@@ -107,15 +107,45 @@ fn again(page: &TaskDetails, gate: &str) -> &'static str {
 }
 
 fn points(frame: &PageFrame, points: &[OpenPoint]) -> Markup {
+    let open = points.iter().filter(|point| !is_settled(frame, point)).count();
     html! {
         section.panel #points data-live hidden[points.is_empty()] aria-labelledby="points-head" {
-            h2 #points-head { "Open points " span.muted { (points.len()) } }
-            ul.points { @for point in points {
-                li {
-                    (icon("ready")) p { (point.text) }
-                    small { @if let Some(by) = &point.by { (frame.name(by)) ", " } (frame.ago(point.at)) }
-                }
-            } }
+            h2 #points-head { "Open points " span.muted { (open) } }
+            (open_points(frame, points))
+            (settled_points(frame, points))
+        }
+    }
+}
+
+/// Returns whether the reader wanted a point, and the work was done since.
+fn is_settled(frame: &PageFrame, point: &OpenPoint) -> bool {
+    point.is_settled_for(frame.you.as_ref().and_then(|you| you.as_ref().ok()))
+}
+
+/// Returns whether a point is open for the reader.
+pub(super) fn has_open_points(frame: &PageFrame, points: &[OpenPoint]) -> bool {
+    points.iter().any(|point| !is_settled(frame, point))
+}
+
+/// Returns the open points as a list.
+pub(super) fn open_points(frame: &PageFrame, points: &[OpenPoint]) -> Markup {
+    html! {
+        ul.points { @for point in points.iter().filter(|point| !is_settled(frame, point)) {
+            li {
+                (icon("ready")) p { (point.text) }
+                small { @if let Some(by) = &point.by { (frame.name(by)) ", " } (frame.ago(point.at)) }
+            }
+        } }
+    }
+}
+
+/// Returns the points that count as settled since the reader sent the task back, below a heading; nothing if there are none.
+pub(super) fn settled_points(frame: &PageFrame, points: &[OpenPoint]) -> Markup {
+    let settled: Vec<_> = points.iter().filter(|point| is_settled(frame, point)).collect();
+    html! {
+        @if let Some(first) = settled.first() {
+            h3 { "Settled since you sent it back, " (frame.ago(first.at)) }
+            ul.points { @for point in &settled { li { (sign("done", "ok", "settled")) p { (point.text) } } } }
         }
     }
 }

@@ -6,7 +6,7 @@ use unicode_width::UnicodeWidthStr;
 use super::text::{cut, lines, padded};
 use super::worker::LoadedPage;
 use crate::board::model::columns::{BoardView, Card};
-use crate::board::model::page::{TaskDetails, TimelineEntry};
+use crate::board::model::page::{OpenPoint, TaskDetails, TimelineEntry};
 use crate::domain::{AgentId, Outcome, TaskId, Timestamp, WorkflowName};
 use crate::files::printable::one_line;
 use crate::tasks::view::phrases::{self, TurnKind};
@@ -136,15 +136,23 @@ fn task_lines(page: &TaskDetails, board: &BoardView) -> Vec<PaneLine> {
     let blockers =
         blockers.iter().map(|why| PaneLine::new(format!("  {}", one_line(why)), LineLook::Alarm));
     section("Blocked", blockers.collect());
-    let points = sheet.points.iter().map(|point| {
+    let is_settled = |point: &&OpenPoint| point.is_settled_for(board.you.as_ref());
+    let (settled, points): (Vec<&OpenPoint>, Vec<_>) = sheet.points.iter().partition(is_settled);
+    let lines_of = points.iter().map(|point| {
         let by = point.by.as_ref().map(|by| format!("{}, ", board.name(by))).unwrap_or_default();
         let ago = ago(point.at, board);
         PaneLine::new(format!("  [ ] {}   {by}{ago}", one_line(&point.text)), LineLook::Plain)
     });
-    section("Open points", points.collect());
-    if sheet.points.is_empty() && card.is_some_and(|card| card.waits_for_you) {
-        section("", vec![PaneLine::new("Open points: none", LineLook::Quiet)]);
+    section("Open points", lines_of.collect());
+    let is_awaited = points.is_empty() && card.is_some_and(|card| card.waits_for_you);
+    let none = if is_awaited { "Open points: none. " } else { "" };
+    if settled.is_empty() && is_awaited {
+        section("", vec![PaneLine::new(none.trim_end_matches(". "), LineLook::Quiet)]);
     }
+    let lines_of = settled
+        .iter()
+        .map(|point| PaneLine::new(format!("  [x] {}", one_line(&point.text)), LineLook::Plain));
+    section(&format!("{none}Settled since you sent it back:"), lines_of.collect());
     let text = lines(sheet.text.trim()).into_iter().map(|line| {
         let is_heading = line.starts_with('#');
         PaneLine::new(line, if is_heading { LineLook::Heading } else { LineLook::Plain })

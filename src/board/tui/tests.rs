@@ -30,6 +30,7 @@ use crate::domain::{Map, Outcome, Priority, Status, Timestamp};
 use crate::files::task_file::BodyComment;
 use crate::rules::outputs::FieldInput;
 use crate::storage::FileStat;
+use crate::tasks::headers::mentions::Mention;
 use crate::tasks::view::phrases::{self, Turn, TurnKind};
 use crate::tasks::view::work_diff::WorkDiff;
 
@@ -138,6 +139,7 @@ fn board() -> BoardView {
         waiting_for_you: vec!["AOF-ddd@1".parse().unwrap()],
         unreadable: Vec::new(),
         paused: Vec::new(),
+        mentions: Vec::new(),
         decisions: vec![decision()],
         full_names: Vec::new(),
         zone: None,
@@ -229,6 +231,7 @@ fn page(id: &str) -> LoadedPage {
                 text: "Add a test".to_owned(),
                 by: Some("agent-7".parse().unwrap()),
                 at: time("2026-02-16T09:27:00Z"),
+                is_settled: false,
             }],
             created: time("2026-02-14T06:00:00Z"),
             created_by: Some("human-ann".parse().unwrap()),
@@ -432,6 +435,56 @@ fn a_wide_terminal_shows_the_task_beside_the_board() {
     esc back  tab other side  a approve  r send back  c done  b blocked  m comment  / filter  w waiting  ? keys  q quit
     (16 empty)
     "#);
+}
+
+#[test]
+fn a_mention_waits_in_the_list_until_its_task_was_open() {
+    let mut state = state((80, 24));
+    let mention = Mention {
+        ticket: "AOF-aaa@1".parse().unwrap(),
+        title: "Add login".to_owned(),
+        gate: None,
+        priority: Priority::Medium,
+        by: "human-ben".to_owned(),
+        at: time("2026-02-16T09:00:00Z"),
+    };
+    let board = BoardView { mentions: vec![mention], ..board() };
+    state.update(TuiEvent::News(0, BoardNews::Board(Arc::new(board))));
+    press(&mut state, "w");
+    let shown = screen(&mut state);
+    assert!(shown.contains("Waiting for you 2") && shown.contains("ben mentioned you: Add login"));
+    press(&mut state, "j<enter>");
+    let seen = WorkRequest::Seen("AOF-aaa".parse().unwrap(), time("2026-02-16T09:00:00Z"));
+    let answer = WorkAnswer::Page("AOF-aaa".parse().unwrap(), Box::new(Ok(page("AOF-aaa"))));
+    assert_eq!(state.update(TuiEvent::Answer(0, answer)), [TuiEffect::Ask(0, seen)]);
+    press(&mut state, "<esc>");
+    assert!(screen(&mut state).contains("Waiting for you 1"));
+}
+
+#[test]
+fn points_that_the_reader_wanted_are_settled_once_the_work_was_done() {
+    let mut state = state((80, 24));
+    press(&mut state, "ll<enter>");
+    let mut loaded = page("AOF-ddd");
+    let settled = OpenPoint {
+        text: "Limit the tries".to_owned(),
+        by: Some("human-ann".parse().unwrap()),
+        at: time("2026-02-15T09:00:00Z"),
+        is_settled: true,
+    };
+    let mut shown = |points: Vec<OpenPoint>| {
+        loaded.page.sheet.points = points;
+        let answer = WorkAnswer::Page("AOF-ddd".parse().unwrap(), Box::new(Ok(loaded.clone())));
+        state.update(TuiEvent::Answer(0, answer));
+        screen(&mut state)
+    };
+    let text = shown(vec![settled.clone()]);
+    assert!(text.contains("Open points: none. Settled since you sent it back:"), "{text}");
+    assert!(text.contains("[x] Limit the tries"), "{text}");
+    let other = OpenPoint { by: Some("agent-7".parse().unwrap()), ..settled.clone() };
+    let text = shown(vec![settled, other]);
+    assert!(text.contains("[ ] Limit the tries   agent-7"), "{text}");
+    assert!(text.contains("Settled since you sent it back:") && !text.contains("none"), "{text}");
 }
 
 #[test]

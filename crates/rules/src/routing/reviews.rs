@@ -105,6 +105,21 @@ pub fn standing_reviews(task: &Task) -> Vec<(ReviewContext, bool)> {
     all.map(|review| (review.clone(), moved(&review))).collect()
 }
 
+/// Returns the last rejection by an agent that its gate has not answered, if the work that it asked for was done since: its points count as
+/// settled until the agent decides again.
+pub fn settled_since_rejection(task: &Task, agent: &AgentId) -> Option<ReviewContext> {
+    let is_theirs = |review: &ReviewContext| review.from_agent.as_ref() == Some(agent);
+    let mut reviews = standing_reviews(task).into_iter().map(|(review, _)| review);
+    let review = reviews.find(is_theirs)?;
+    let is_entry =
+        |visit: &Visit| visit.gate == review.from_gate && visit.exited == review.timestamp;
+    let place = task.history.iter().rposition(is_entry)?;
+    let Some(Destination::Gate(back)) = &task.history[place].to else { return None };
+    let is_work = |visit: &Visit| visit.gate == *back && visit.to.is_some();
+    let does = |visit: &Visit| is_work(visit) && visit.gate_outcome() == Some(&Outcome::Complete);
+    task.history[place + 1..].iter().any(does).then_some(review)
+}
+
 /// Returns the open requests of reviews: each point in one line, with its notes.
 pub fn open_points(task: &Task) -> Vec<String> {
     let points = |(review, _): (ReviewContext, _)| review.blockers.into_iter().chain(review.notes);

@@ -207,6 +207,35 @@ fn everything_unanswered_is_quoted() {
 }
 
 #[test]
+fn a_rejection_is_settled_for_its_agent_once_the_work_was_done() {
+    let rules = rules(workflow(vec![
+        gate("work", "backend"),
+        reviewing("one", "architect"),
+        reviewing("two", "qa"),
+    ]));
+    let mut task = opened(&rules, &[]);
+    for (agent, outcome, settled) in [
+        ("agent-7", "complete", [None, None]),
+        ("agent-3", "needs_review", [None, None]),
+        ("agent-7", "complete", [Some("one"), None]),
+        ("agent-3", "complete", [None, None]),
+        ("agent-5", "needs_review", [None, None]),
+        ("agent-7", "complete", [None, Some("two")]),
+        ("agent-3", "needs_review", [None, Some("two")]),
+        ("agent-7", "complete", [Some("one"), Some("two")]),
+        ("agent-3", "complete", [None, Some("two")]),
+        ("agent-5", "complete", [None, None]),
+    ] {
+        task = tell(&rules, &task, agent, outcome, &json!({}));
+        let found = ["agent-3", "agent-5"].map(|agent| {
+            let review = crate::routing::reviews::settled_since_rejection(&task, &id(agent));
+            review.map(|review| review.from_gate.to_string())
+        });
+        assert_eq!(found, settled.map(|gate| gate.map(str::to_owned)), "{agent} {outcome}");
+    }
+}
+
+#[test]
 fn generated_texts_name_no_other_gate() {
     let rules = made(&WORKFLOW.replace("brief:", "metadata:")).unwrap();
     let task = begun(&rules, &json!({"repo": "web"}));

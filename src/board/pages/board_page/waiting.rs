@@ -9,8 +9,9 @@ use crate::board::model::page::TaskDetails;
 use crate::board::pages::forms::Posted;
 use crate::board::pages::layout::{LISTED, NavPage, PageContent, PageFrame, hidden, left_out};
 use crate::board::pages::markdown::markdown;
-use crate::board::pages::parts::{bars, due_class, icon, quick_id, sign};
+use crate::board::pages::parts::{bars, due_class, icon, quick_id};
 use crate::board::pages::task_page::diff::work;
+use crate::board::pages::task_page::{has_open_points, open_points, settled_points};
 use crate::domain::{Priority, Ticket, counted};
 use crate::tasks::headers::mentions::Mention;
 use crate::tasks::view::work_diff::WorkDiff;
@@ -121,9 +122,10 @@ fn look(frame: &PageFrame, Looked { page, diff }: &Looked) -> Markup {
             div {
                 section {
                     h3 { "Open points" }
-                    @if page.sheet.points.is_empty() { p.muted { "None." } }
-                    ul.points { @for point in &page.sheet.points { li { (sign("ready", "", "open")) p { (point.text) } small { @if let Some(by) = &point.by { (frame.name(by)) } } } } }
+                    @if !has_open_points(frame, &page.sheet.points) { p.muted { "None." } }
+                    (open_points(frame, &page.sheet.points))
                 }
+                section { (settled_points(frame, &page.sheet.points)) }
                 @if let Some(last) = last {
                     section {
                         h3 { @if let Some(agent) = &last.agent { (frame.name(agent)) } " at " (last.station) ", " (frame.ago(last.exited)) }
