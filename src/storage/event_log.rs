@@ -313,11 +313,17 @@ impl StreamReader {
         self.at
     }
 
-    /// Moves to an offset where a line begins.
+    /// Moves to an offset.
     pub(crate) fn go_to(&mut self, place: u64) -> Result<(), StoreError> {
         self.at = place;
         let sought = self.reader.seek(SeekFrom::Start(place));
         sought.map(drop).or_io("read", self.paths.events())
+    }
+
+    /// Returns the size of the opened file.
+    pub(crate) fn size(&self) -> Result<u64, StoreError> {
+        let metadata = self.reader.get_ref().metadata();
+        metadata.map(|metadata| metadata.len()).or_io("read", self.paths.events())
     }
 
     /// Returns whether the stream was replaced or truncated.

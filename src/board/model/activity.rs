@@ -1,53 +1,175 @@
-//! The latest activity of a project: the visits that ended last.
+//! What people and agents did: in a project, or at one task, as the event stream has it.
 
-use serde::Serialize;
+use serde_json::Value;
 
-use crate::domain::{TaskId, Timestamp};
-use crate::observability::stats::numbers::end;
-use crate::tasks::headers::listing::Listing;
-use crate::tasks::headers::summary::{EndedVisit, TaskSummary};
+use crate::domain::{AgentId, EventKind, GateId, TaskId, Timestamp, WorkflowName};
+use crate::files::event::line::EventLine;
+use crate::git::CommitId;
+use crate::observability::events::latest::latest_events;
+use crate::project::error::ProjectError;
+use crate::project::workspace::Workspace;
+use crate::rules::Rules;
 
-/// A visit that has ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
+/// Something that somebody did.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ActivityEntry {
     pub at: Timestamp,
     pub task: TaskId,
     pub title: String,
-    pub station: String,
-    pub outcome: String,
-    pub to: Option<String>,
-    pub agent: Option<String>,
-    pub seconds: u64,
+    /// The agent, if it is known.
+    pub agent: Option<AgentId>,
+    /// The name of the commit's author, if the agent is not known.
+    pub author: String,
+    pub kind: ActivityKind,
+    /// The act in words, as in `took it at plan`.
+    pub words: String,
+    /// What was said of it.
+    pub text: String,
 }
 
-/// Returns at most `most` visits: those that ended last, the latest first.
-pub(crate) fn latest(listing: &Listing, most: usize) -> Vec<ActivityEntry> {
-    let tasks = listing.tasks.iter().map(|(task, _)| task);
-    let mut ended: Vec<_> = tasks
-        .flat_map(|task| task.visits.iter().enumerate().map(move |(at, visit)| (task, at, visit)))
-        .collect();
-    ended.sort_by_key(|(task, at, visit)| (std::cmp::Reverse((end(visit), *at)), &task.id));
-    ended.truncate(most);
-    ended.into_iter().filter_map(|(task, _, visit)| ActivityEntry::of(task, visit)).collect()
+/// The kind of an act.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ActivityKind {
+    /// A task moved on, or ended.
+    Step,
+    /// A task moved on, because somebody judged the work.
+    Decision,
+    Comment,
+    /// A task was created.
+    Creation,
+    /// Somebody took it, gave it back, changed it, held it, or let it go on.
+    Other,
 }
 
-impl ActivityEntry {
-    /// Returns true if a person acted.
-    pub(crate) fn is_person(&self) -> bool {
-        self.agent.as_deref().is_some_and(|agent| agent.starts_with("human-"))
-    }
+/// A choice of entries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ActivityFilter<'f> {
+    All,
+    People,
+    Agents,
+    Decisions,
+    Comments,
+    Of(&'f AgentId),
+}
 
-    fn of(task: &TaskSummary, visit: &EndedVisit) -> Option<Self> {
-        Some(Self {
-            at: Timestamp::from_second(end(visit)).ok()?,
-            task: task.id.clone(),
-            title: task.title.clone(),
-            station: visit.gate.clone(),
-            outcome: visit.ended.clone(),
-            to: visit.to.clone(),
-            agent: visit.agent.clone(),
-            seconds: visit.seconds,
-        })
+impl ActivityFilter<'_> {
+    fn admits(self, entry: &ActivityEntry) -> bool {
+        let is_person = || entry.agent.as_ref().map_or(!entry.author.is_empty(), AgentId::is_human);
+        match self {
+            Self::All => true,
+            Self::People => is_person(),
+            Self::Agents => entry.agent.as_ref().is_some_and(|agent| !agent.is_human()),
+            Self::Decisions => entry.kind == ActivityKind::Decision,
+            Self::Comments => entry.kind == ActivityKind::Comment,
+            Self::Of(agent) => entry.agent.as_ref() == Some(agent),
+        }
     }
+}
+
+/// Returns what was done last, the latest first: at most `most` entries that the filter admits.
+pub(crate) fn latest_activity(
+    workspace: &Workspace,
+    rules: &Rules,
+    filter: ActivityFilter<'_>,
+    most: usize,
+) -> Result<Vec<ActivityEntry>, ProjectError> {
+    let read = |line: &str| entry(workspace, rules, line).filter(|entry| filter.admits(entry));
+    latest_events(workspace, most, None, &read)
+}
+
+/// Returns what was done at a task, the latest first.
+pub(crate) fn task_activity(
+    workspace: &Workspace,
+    rules: &Rules,
+    id: &TaskId,
+    created: Timestamp,
+) -> Result<Vec<ActivityEntry>, ProjectError> {
+    let read = |line: &str| {
+        let is_near = line.contains(id.as_str());
+        is_near.then(|| entry(workspace, rules, line)).flatten().filter(|entry| entry.task == *id)
+    };
+    latest_events(workspace, usize::MAX, Some(created), &read)
+}
+
+fn entry(workspace: &Workspace, rules: &Rules, line: &str) -> Option<ActivityEntry> {
+    let event = EventLine::read(line).filter(|event| event.commit().is_some())?;
+    let (kind, words, text) = act(rules, &event)?;
+    let key = if event.kind == Some(EventKind::TaskAssigned) { "" } else { "agent" };
+    let agent: Option<AgentId> = event.text(key).and_then(|agent| agent.parse().ok());
+    let by_commit = || {
+        let commit: CommitId = event.commit()?.parse().ok()?;
+        Some(workspace.repository.log_entry(commit).ok()?.author)
+    };
+    let author = if agent.is_none() { by_commit() } else { None };
+    let known = || rules.org.agent_by_email(author.as_ref()?.email());
+    Some(ActivityEntry {
+        at: event.at,
+        task: event.text("taskId")?.parse().ok()?,
+        title: event.text("title").unwrap_or_default().to_owned(),
+        agent: agent.or_else(known),
+        author: author.as_ref().map(|author| author.name().to_owned()).unwrap_or_default(),
+        kind,
+        words,
+        text,
+    })
+}
+
+/// Returns the act of an event in words, with its text; `None` for one that another event of the same commit says.
+fn act(rules: &Rules, event: &EventLine) -> Option<(ActivityKind, String, String)> {
+    let text = |key| event.text(key).unwrap_or_default().to_owned();
+    let gate = event.gate().unwrap_or_default();
+    let at = |words: &str| format!("{words} at {gate}");
+    let other = |words: String| (ActivityKind::Other, words, String::new());
+    Some(match event.kind? {
+        EventKind::TaskCreated | EventKind::TaskAdopted => {
+            (ActivityKind::Creation, "created it".to_owned(), String::new())
+        }
+        EventKind::TaskClaimed => other(at("took it")),
+        EventKind::TaskAssigned => other(format!("gave it to {} at {gate}", text("agent"))),
+        EventKind::TaskReleased => other(at("gave it back")),
+        EventKind::TaskLapsed => other(at("lost it")),
+        EventKind::TaskHeld => (ActivityKind::Other, at("held it"), texts(event)),
+        EventKind::TaskUnblocked => other(at("unblocked it")),
+        EventKind::TaskEdited => other("edited it".to_owned()),
+        EventKind::TaskCommented => {
+            (ActivityKind::Comment, "commented".to_owned(), text("comment"))
+        }
+        EventKind::GateTransition => step(rules, event),
+        _ => return None,
+    })
+}
+
+fn step(rules: &Rules, event: &EventLine) -> (ActivityKind, String, String) {
+    let (gate, outcome) = (event.gate().unwrap_or_default(), event.text("outcome"));
+    let outcome = outcome.unwrap_or_default();
+    let to = event.text("toGate").map(|to| to.trim_start_matches('$'));
+    let to = to.map(|to| if to == "end" || to == "complete" { "done" } else { to });
+    let words = match (outcome, to) {
+        ("needs_review", Some(to)) => format!("sent it back from {gate} to {to}"),
+        ("blocked", _) => format!("blocked it at {gate}"),
+        (_, Some(to)) => format!("{gate} → {to}"),
+        (_, None) => format!("{} at {gate}", outcome.replace('_', " ")),
+    };
+    let workflow = event.text("workflow").and_then(|name| name.parse::<WorkflowName>().ok());
+    let of_name = |name| rules.project.workflows.iter().find(|flow| flow.name == name);
+    let id = gate.split('/').next().and_then(|gate| gate.parse::<GateId>().ok());
+    let judges = workflow.and_then(of_name).zip(id).is_some_and(|(flow, id)| {
+        let gate = flow.gate(&id).map(|(_, gate)| gate);
+        gate.is_some_and(|gate| gate.can_reject() || gate.exits.decides())
+    });
+    let kind = match outcome {
+        "needs_review" => ActivityKind::Decision,
+        "blocked" | "failed" | "cancelled" | "timeout" => ActivityKind::Step,
+        _ if judges => ActivityKind::Decision,
+        _ => ActivityKind::Step,
+    };
+    let points = texts(event);
+    let said = event.text("summary").unwrap_or_default();
+    (kind, words, if points.is_empty() { said.to_owned() } else { points })
+}
+
+/// Returns the blockers of an event in one line.
+fn texts(event: &EventLine) -> String {
+    let texts = event.fields.get("blockers").and_then(Value::as_array).into_iter().flatten();
+    texts.filter_map(Value::as_str).collect::<Vec<_>>().join("; ")
 }

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use super::activity::{ActivityEntry, ActivityKind, task_activity};
 use crate::dispatch::workplaces::{Opening, openings};
 use crate::domain::{
     AgentId, Due, GateId, Map, Outcome, Priority, ReviewContext, RoleId, Status, Task, TaskId,
@@ -75,6 +76,8 @@ pub(crate) struct TaskSheet {
     pub tags: Vec<String>,
     pub parent: Option<TaskId>,
     pub depends_on: Vec<TaskId>,
+    /// The acts that the file does not have, as claims and edits, the latest first; empty unless they were read.
+    pub log: Vec<ActivityEntry>,
 }
 
 /// A point that a review wants settled.
@@ -122,6 +125,7 @@ impl TaskSheet {
             tags: task.tags.clone(),
             parent: task.parent.clone(),
             depends_on: task.depends_on.clone(),
+            log: Vec::new(),
         }
     }
 }
@@ -226,6 +230,15 @@ pub(crate) fn task_page(workspace: &Workspace, id: &TaskId) -> Result<TaskDetail
         timeline: task.history.iter().map(TimelineEntry::of).collect(),
         sheet: TaskSheet::of(task, view.file.body()),
     })
+}
+
+/// Reads what was done at a task besides what its file has.
+pub(crate) fn read_log(workspace: &Workspace, page: &mut TaskDetails) -> Result<(), ProjectError> {
+    let rules = &workspace.rules()?.rules;
+    let mut log = task_activity(workspace, rules, &page.id, page.sheet.created)?;
+    log.retain(|entry| entry.kind == ActivityKind::Other);
+    page.sheet.log = log;
+    Ok(())
 }
 
 /// Returns the changes outside `tasks/` since a task was created. Fails with a sentence.

@@ -38,6 +38,9 @@ pub(crate) struct BoardQuery {
     pub group: Option<String>,
     /// The task that is shown in full.
     pub open: Option<String>,
+    /// The kind of acts that the activity shows, or whose; and the number of later ones that it leaves out.
+    pub only: Option<String>,
+    pub skip: usize,
 }
 
 /// The filter of a page, and what is wrong with it. A wrong filter hides nothing.

@@ -2,24 +2,70 @@
 
 use maud::{Markup, html};
 
-use super::layout::{LISTED, PageContent, PageFrame, left_out, names, prose};
+use super::board_page::BoardQuery;
+use super::layout::{
+    LISTED, NavPage, PageContent, PageFrame, left_out, names, prose, query_string,
+};
 use super::parts::icon;
-use crate::board::model::activity::ActivityEntry;
+use super::task_page::history::doer;
+use crate::board::model::activity::{ActivityEntry, ActivityKind};
 use crate::board::model::columns::BoardView;
 use crate::board::model::drawing::{edge_label, edge_words, place_words};
-use crate::domain::{TaskId, Workflow, counted};
+use crate::domain::{AgentId, TaskId, Workflow, counted};
 use crate::health::overview::{Overview, StatusEntry, StatusLists};
 use crate::history::verify::history::Verification;
 use crate::rules::{Edge, Rules, edges};
 use crate::tasks::view::phrases;
 
-/// Returns the page of the latest activity: below the heading of each day, the entries of each task.
-pub(crate) fn activity(frame: &PageFrame, entries: &[ActivityEntry]) -> PageContent {
+/// The choices of the activity, as its address has them: `only`, and the title of the chip.
+const ONLY: [(&str, &str); 5] = [
+    ("", "All"),
+    ("people", "People"),
+    ("agents", "Agents"),
+    ("decisions", "Decisions"),
+    ("comments", "Comments"),
+];
+
+/// Returns the page of the latest activity: below the heading of each day, the entries of each task. The people and agents of `known` can be
+/// chosen; `has_older` is true if entries are left.
+pub(crate) fn activity(
+    frame: &PageFrame,
+    query: &BoardQuery,
+    (entries, has_older): (&[ActivityEntry], bool),
+    known: &[&AgentId],
+) -> PageContent {
     let day = |entry: &ActivityEntry| phrases::day(entry.at, frame.at, &frame.zone);
+    let address = |only: &str, skip: usize| {
+        let skip = if skip == 0 { String::new() } else { skip.to_string() };
+        let pairs = query_string(&[("only", only), ("skip", &skip)]);
+        format!("{}?{pairs}", frame.links.page(NavPage::Activity))
+    };
+    let only = query.only.as_deref().unwrap_or_default();
+    let current = |word: &str| (word == only).then_some("true");
+    let of_one = known.iter().find(|agent| agent.as_str() == only);
+    let head = html! {
+        h1 { "Activity" }
+        @if frame.you.is_some() {
+            nav.chips #chips aria-label="Filter" data-live {
+                @for (word, title) in ONLY { a.chip href=(address(word, 0)) aria-current=[current(word)] { (title) } }
+                button.chip type="button" popovertarget="menu-who" aria-current=[of_one.map(|_| "true")] {
+                    @match of_one { Some(agent) => (frame.name(agent)), None => "Who" } (icon("down"))
+                }
+            }
+        }
+    };
     let body = html! {
+        @if frame.you.is_some() {
+            menu.menu #menu-who popover aria-label="Who" { @for agent in known {
+                li { a href=(address(agent.as_str(), 0)) aria-current=[current(agent.as_str())] { (frame.name(agent)) } }
+            } }
+        }
         div.days #activity data-live {
             @if entries.is_empty() {
-                section.blank { h2 { "Nothing has happened yet" } a.button href=(frame.links.board()) { "Board" } }
+                section.blank {
+                    h2 { @if only.is_empty() { "Nothing has happened yet" } @else { "Nothing of that kind has happened" } }
+                    @if only.is_empty() { a.button href=(frame.links.board()) { "Board" } } @else { a.button href=(address("", 0)) { "Clear" } }
+                }
             }
             @for entries in entries.chunk_by(|a, b| day(a) == day(b)) {
                 section.day {
@@ -27,16 +73,24 @@ pub(crate) fn activity(frame: &PageFrame, entries: &[ActivityEntry]) -> PageCont
                     @for (task, entries) in by_task(entries) {
                         article.about {
                             h3 { a dir="auto" href=(frame.links.task(task)) { (entries[0].title) } code title=(task) { (task.local()) } }
-                            div.log.flat { ol { @for run in entries.chunk_by(|a, b| a.agent == b.agent && !a.is_person()) {
+                            div.log.flat { ol { @for run in entries.chunk_by(|a, b| is_run(a, b)) {
                                 @if let [entry] = run { (entry_line(frame, entry)) } @else { (run_line(frame, run)) }
                             } } }
                         }
                     }
                 }
             }
+            @if has_older && frame.you.is_some() {
+                p.older { a.button href=(address(only, query.skip + entries.len())) { "Older" } }
+            }
         }
     };
-    PageContent::titled("Activity", body)
+    PageContent { head, body }
+}
+
+/// Returns true if two entries are of one program, so that one line holds both.
+fn is_run(a: &ActivityEntry, b: &ActivityEntry) -> bool {
+    a.agent == b.agent && a.agent.as_ref().is_some_and(|agent| !agent.is_human())
 }
 
 /// Returns the entries of a day for each task, in the order of their last ones.
@@ -51,39 +105,28 @@ fn by_task(entries: &[ActivityEntry]) -> Vec<(&TaskId, Vec<&ActivityEntry>)> {
     tasks
 }
 
-fn what(entry: &ActivityEntry) -> Markup {
-    let to = entry.to.as_deref().map(|to| to.trim_start_matches('$'));
-    let to = to.map(|to| if to == "end" || to == "complete" { "done" } else { to });
-    html! {
-        @match (&*entry.outcome, to) {
-            ("needs_review" | "reject" | "rejected", Some(to)) => { "sent it back from " (entry.station) " to " b { (to) } },
-            (_, Some(to)) => { (entry.station) " → " b { (to) } },
-            (outcome, None) => { (outcome.replace('_', " ")) " at " (entry.station) },
-        }
-    }
-}
-
-fn who(frame: &PageFrame, entry: &ActivityEntry) -> (Markup, String) {
-    match entry.agent.as_deref().and_then(|agent| agent.parse().ok()) {
-        Some(agent) => (frame.avatar(&agent), frame.name(&agent).to_owned()),
-        None => (icon("check"), String::new()),
-    }
-}
-
 fn entry_line(frame: &PageFrame, entry: &ActivityEntry) -> Markup {
-    let (avatar, name) = who(frame, entry);
-    html! { li { (avatar) p { b { (name) } " " (what(entry)) } (frame.clock(entry.at)) } }
+    let (sign, name) = doer(frame, entry);
+    html! { li { (sign) p { b { (name) } " " (what(entry)) } (frame.clock(entry.at)) } }
+}
+
+/// Returns an act, and the first line of its text.
+fn what(entry: &ActivityEntry) -> Markup {
+    let text = entry.text.lines().next().unwrap_or_default();
+    html! { (entry.words) @if !text.is_empty() { span.muted { ": " (text) } } }
 }
 
 /// Returns several entries of one agent as one line that unfolds.
 fn run_line(frame: &PageFrame, run: &[&ActivityEntry]) -> Markup {
-    let (avatar, name) = who(frame, run[0]);
+    let (sign, name) = doer(frame, run[0]);
     html! {
         li {
-            (avatar)
+            (sign)
             details.run {
-                summary { (icon("down")) span { b { (name) } " " (run.len()) " steps, the last " (what(run[0])) } }
-                ol { @for entry in run { li { (icon("check")) p { (what(entry)) } (frame.clock(entry.at)) } } }
+                summary { (icon("down")) span { b { (name) } " " (run.len()) " steps, the last " (run[0].words) } }
+                ol { @for entry in run {
+                    li { (icon(if entry.kind == ActivityKind::Comment { "say" } else { "check" })) p { (what(entry)) } (frame.clock(entry.at)) }
+                } }
             }
             (frame.clock(run[0].at))
         }

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
 use crate::board::model::act::{BoardAct, perform};
-use crate::board::model::page::{TaskDetails, task_diff, task_page};
+use crate::board::model::page::{TaskDetails, read_log, task_diff, task_page};
 use crate::domain::{AgentId, CompletionId, TaskId, Timestamp, WorkflowName};
 use crate::git::PromptPlace;
 use crate::operations::CallFault;
@@ -135,7 +135,9 @@ fn answer(
 fn page(opener: &WorkspaceOpener, id: &TaskId) -> Result<LoadedPage, ProjectError> {
     let workspace = opener.open()?;
     let completion = ulid(workspace.clock()())?;
-    Ok(LoadedPage { page: task_page(&workspace, id)?, completion })
+    let mut page = task_page(&workspace, id)?;
+    read_log(&workspace, &mut page)?;
+    Ok(LoadedPage { page, completion })
 }
 
 fn diff(opener: &WorkspaceOpener, id: &TaskId) -> Result<WorkDiff, String> {

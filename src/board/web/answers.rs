@@ -12,10 +12,12 @@ use serde_json::json;
 use super::access::LinkKind;
 use super::request::{Asked, PageAnswer, WebFault, is_here, no_notice, page_answer, see_and_say};
 use crate::board::model::act::{ActDone, BoardAct, perform};
-use crate::board::model::activity::latest;
+use crate::board::model::activity::{ActivityFilter, latest_activity};
 use crate::board::model::columns::BoardView;
 use crate::board::model::figures::project_figures;
-use crate::board::model::page::{TaskDetails, task_diff, task_log, task_page as read_task};
+use crate::board::model::page::{
+    TaskDetails, read_log, task_diff, task_log, task_page as read_task,
+};
 use crate::board::pages::board_page::waiting::{Looked, waiting};
 use crate::board::pages::board_page::{self, BoardQuery, list};
 use crate::board::pages::forms::Posted;
@@ -40,9 +42,11 @@ use crate::rules::Rules;
 use crate::storage::lock::is_watched;
 use crate::storage::random::ulid;
 use crate::tasks::complete::{Signing, what_to_sign};
-use crate::tasks::headers::listing::{ListScope, read_all};
 use crate::tasks::headers::mentions::note_seen;
 use crate::tasks::view::phrases;
+
+/// The number of acts after which the activity ends: earlier ones are in `aof events`.
+const MOST_SKIPPED: usize = 100_000;
 
 impl Asked {
     pub(super) fn workspace(&self) -> Result<Workspace, WebFault> {
@@ -133,6 +137,8 @@ pub(super) fn page(asked: &Asked, page: NavPage) -> PageAnswer {
         sort: given("sort"),
         group: given("group"),
         open: given("open"),
+        only: given("only").filter(|only| !only.is_empty()),
+        skip: given("skip").and_then(|skip| skip.parse().ok()).unwrap_or_default(),
     };
     let content = project_page(&asked.workspace()?, &frame, &board, &query, page)?;
     Ok(asked.answer(&frame, page.title(), &content))
@@ -173,8 +179,23 @@ pub(super) fn project_page(
             PageContent::titled(NavPage::Statistics.title(), page)
         }
         NavPage::Activity => {
-            let listing = read_all(workspace, &workspace.rules()?, ListScope::Recent);
-            project_pages::activity(frame, &latest(&listing, LISTED))
+            let in_force = workspace.rules()?;
+            let known = in_force.rules.org.all_agents();
+            let of_one = |only: &str| known.iter().find(|agent| agent.as_str() == only);
+            let filter = match query.only.as_deref() {
+                Some("people") => ActivityFilter::People,
+                Some("agents") => ActivityFilter::Agents,
+                Some("decisions") => ActivityFilter::Decisions,
+                Some("comments") => ActivityFilter::Comments,
+                Some(only) => of_one(only).map_or(ActivityFilter::All, |of| ActivityFilter::Of(of)),
+                None => ActivityFilter::All,
+            };
+            let (skip, most) = (query.skip.min(MOST_SKIPPED), LISTED + 1);
+            let found = latest_activity(workspace, &in_force.rules, filter, skip + most)?;
+            let found = found.get(skip..).unwrap_or_default();
+            let shown = &found[..found.len().min(LISTED)];
+            let has_older = shown.len() < found.len();
+            project_pages::activity(frame, query, (shown, has_older), &known)
         }
         NavPage::Workflow => {
             let in_force = workspace.rules()?;
@@ -235,6 +256,9 @@ fn show_task(
     let in_force = asked.workspace()?.rules()?;
     let rules = &in_force.rules;
     let graph = graph_of(rules, page, &board);
+    let mut page = page.clone();
+    read_log(&asked.workspace()?, &mut page)?;
+    let page = &page;
     let id = fresh_id(asked)?;
     let content = task_page::task(&frame, page, &board, Some(&id), kept, &graph);
     Ok(asked.answer(&frame, &page.title, &content))

@@ -1,14 +1,18 @@
 //! The board as plain files with relative links, for any web host: a project at a commit, with the same bytes each time.
 
+use std::collections::HashMap;
+
 use jiff::tz::TimeZone;
 
 use super::answers::{graph_of, project_page, workflow_page};
 use super::assets::ASSETS;
+use crate::board::model::activity::{ActivityEntry, ActivityFilter, ActivityKind, latest_activity};
 use crate::board::model::columns::{BoardSource, BoardView};
 use crate::board::model::page::task_page as read_task;
 use crate::board::pages::board_page::BoardQuery;
 use crate::board::pages::layout::{NavPage, PageFrame, PageLinks, page_bytes};
 use crate::board::pages::task_page;
+use crate::domain::TaskId;
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
@@ -64,8 +68,15 @@ pub(crate) fn export_site(
         let page = frame.page(name.as_str(), &workflow_page(&frame, &board, rules, workflow));
         put(&format!("workflows/{name}.html"), &page_bytes(&page))?;
     }
+    let mut logs: HashMap<TaskId, Vec<ActivityEntry>> = HashMap::new();
+    for entry in latest_activity(workspace, rules, ActivityFilter::All, usize::MAX)? {
+        if entry.kind == ActivityKind::Other {
+            logs.entry(entry.task.clone()).or_default().push(entry);
+        }
+    }
     for (task, _) in &all.tasks {
         let mut details = read_task(workspace, &task.id)?;
+        details.sheet.log = logs.remove(&task.id).unwrap_or_default();
         // The site shows a commit, whatever git is doing in this clone: CI has no branch checked out.
         details.reasons.retain(|reason| !reason.starts_with(NOT_NOW));
         let graph = graph_of(rules, &details, &board);

@@ -2,4 +2,5 @@
 //! be derived again. An event that is in no commit is left in a file when it happens, and the next writer adds it.
 
 pub mod catch_up;
+pub(crate) mod latest;
 pub(crate) mod lines;

@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use crate::board::model::activity::ActivityEntry;
 use crate::board::model::page::{TaskDetails, TimelineEntry};
 use crate::board::pages::layout::PageFrame;
 use crate::board::pages::markdown::markdown;
@@ -14,6 +15,7 @@ use crate::tasks::view::phrases;
 pub(super) fn history(frame: &PageFrame, page: &TaskDetails) -> Markup {
     let sheet = &page.sheet;
     let visits = page.timeline.iter().map(|entry| (entry.exited, visit(frame, entry)));
+    let log = sheet.log.iter().map(|one| (one.at, act(frame, one)));
     let comments = sheet.comments.iter().map(|one| (one.at, comment(frame, one)));
     let created = html! {
         @match &sheet.created_by {
@@ -21,7 +23,7 @@ pub(super) fn history(frame: &PageFrame, page: &TaskDetails) -> Markup {
             None => { (icon("plus")) div { p { "Created" } } },
         }
     };
-    let mut entries: Vec<(Timestamp, Markup)> = visits.chain(comments).collect();
+    let mut entries: Vec<(Timestamp, Markup)> = visits.chain(comments).chain(log).collect();
     entries.sort_by_key(|(at, _)| *at);
     entries.reverse();
     entries.push((sheet.created, created));
@@ -68,6 +70,28 @@ fn comment(frame: &PageFrame, comment: &BodyComment) -> Markup {
             None => span.who role="img" aria-label=(comment.by) { (initials(&comment.by)) },
         }
         div { p { b { (agent.as_ref().map_or(&*comment.by, |agent| frame.name(agent))) } } div.say.text { (markdown(&comment.text)) } }
+    }
+}
+
+fn act(frame: &PageFrame, entry: &ActivityEntry) -> Markup {
+    let (sign, name) = doer(frame, entry);
+    html! { (sign) div { p { b { (name) } " " (entry.words) } @if !entry.text.is_empty() { p.summary { (entry.text) } } } }
+}
+
+/// Returns the sign and the name of who did something.
+pub(in crate::board::pages) fn doer<'e>(
+    frame: &PageFrame,
+    entry: &'e ActivityEntry,
+) -> (Markup, &'e str) {
+    match &entry.agent {
+        Some(agent) => (frame.avatar(agent), frame.name(agent)),
+        None => {
+            let name = &*entry.author;
+            (
+                html! { span.who role="img" aria-label=(name) title=(name) { (initials(name)) } },
+                name,
+            )
+        }
     }
 }
 
