@@ -102,6 +102,11 @@ pub(crate) fn overview<'c>(context: &'c CheckContext<'_>) -> Result<Overview<'c>
     })
 }
 
+/// Returns the issues that need attention, but for late tasks, which have a list of their own.
+pub(crate) fn problems<'o>(overview: &'o Overview<'_>) -> impl Iterator<Item = &'o Issue> {
+    overview.attention.iter().filter(|issue| issue.code != "task_overdue")
+}
+
 /// Returns the tasks that need attention. The reader is the named agent, otherwise git's user.
 pub(crate) fn status_lists(context: &CheckContext<'_>, named: Option<&AgentId>) -> StatusLists {
     let Some(project) = context.project() else { return StatusLists::default() };

@@ -1,10 +1,11 @@
-//! What people and agents did: in a project, or at one task, as the event stream has it.
+//! The acts of people and agents: in a project, or at one task, as the event stream has them.
 
 use serde_json::Value;
 
 use crate::domain::{AgentId, EventKind, GateId, TaskId, Timestamp, WorkflowName};
 use crate::files::event::line::EventLine;
 use crate::git::CommitId;
+use crate::observability::events::catch_up::{are_events_kept, catch_up_if_writable, keep_events};
 use crate::observability::events::latest::latest_events;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
@@ -23,7 +24,7 @@ pub(crate) struct ActivityEntry {
     pub kind: ActivityKind,
     /// The act in words, as in `took it at plan`.
     pub words: String,
-    /// What was said of it.
+    /// The comment, the summary, or the points.
     pub text: String,
 }
 
@@ -74,10 +75,11 @@ pub(crate) fn latest_activity(
     most: usize,
 ) -> Result<Vec<ActivityEntry>, ProjectError> {
     let read = |line: &str| entry(workspace, rules, line).filter(|entry| filter.admits(entry));
+    catch_up_if_writable(workspace)?;
     latest_events(workspace, most, None, &read)
 }
 
-/// Returns what was done at a task, the latest first.
+/// Returns what was done at a task, the latest first. Does not wait for another writer of the stream.
 pub(crate) fn task_activity(
     workspace: &Workspace,
     rules: &Rules,
@@ -88,6 +90,10 @@ pub(crate) fn task_activity(
         let is_near = line.contains(id.as_str());
         is_near.then(|| entry(workspace, rules, line)).flatten().filter(|entry| entry.task == *id)
     };
+    if !are_events_kept(workspace)? {
+        // A stream that cannot be written now is read as it is.
+        let _ = keep_events(workspace, &|| true);
+    }
     latest_events(workspace, usize::MAX, Some(created), &read)
 }
 

@@ -154,14 +154,23 @@ pub(crate) struct PageFrame {
     /// The people whose names are not clear without `human-`.
     pub full_names: Vec<AgentId>,
     pub waiting: usize,
-    /// The number of files that are no tasks, though they should be.
-    pub unreadable: usize,
+    /// The state of the project, if it is known.
+    pub health: Option<ProjectHealth>,
     /// True if people log in by name.
     pub has_logins: bool,
     /// True if a passkey signs completions here.
     pub signs: bool,
     /// The result of the last act, which may be a refusal.
     pub notice: Option<PageNotice>,
+}
+
+/// The state of a project as the foot of a page has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ProjectHealth {
+    pub problems: usize,
+    /// The number of commits that were judged, and of faults in them.
+    pub commits: usize,
+    pub faults: usize,
 }
 
 /// A sentence at the head of a page.
@@ -271,15 +280,37 @@ impl PageFrame {
                 } }
                 ul.foot {
                     @for page in foot {
-                        li { a href=(self.links.page(page)) aria-current=[current(page)] {
-                            @if page == NavPage::Status && self.unreadable > 0 {
-                                span.dot.trouble {} (counted(self.unreadable, "problem"))
-                            } @else { (icon(if page == NavPage::Status { "ready" } else { "check" })) (page.title()) }
+                        @let (count, words) = self.health_words(page);
+                        li #{ "foot-" (page.path()) } data-live { a href=(self.links.page(page)) aria-current=[current(page)] {
+                            @match count {
+                                Some(count) => span.dot.trouble[count > 0] {},
+                                None => (icon(if page == NavPage::Status { "ready" } else { "check" })),
+                            }
+                            (words)
                         } }
                     }
                     li { (self.account()) }
                 }
             }
+        }
+    }
+
+    /// Returns the number of problems or faults, and what the foot says of them; only the title of the page while they are not known.
+    fn health_words(&self, page: NavPage) -> (Option<usize>, String) {
+        match (self.health, page) {
+            (Some(health), NavPage::Status) if health.problems == 0 => {
+                (Some(0), "In order".to_owned())
+            }
+            (Some(health), NavPage::Status) => {
+                (Some(health.problems), counted(health.problems, "problem"))
+            }
+            (Some(health), NavPage::Verify) if health.faults == 0 => {
+                (Some(0), format!("{} verified", counted(health.commits, "commit")))
+            }
+            (Some(health), NavPage::Verify) => {
+                (Some(health.faults), counted(health.faults, "finding"))
+            }
+            _ => (None, page.title().to_owned()),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::board::model::activity::{ActivityEntry, ActivityKind};
 use crate::board::model::columns::BoardView;
 use crate::board::model::drawing::{edge_label, edge_words, place_words};
 use crate::domain::{AgentId, TaskId, Workflow, counted};
-use crate::health::overview::{Overview, StatusEntry, StatusLists};
+use crate::health::overview::{Overview, StatusEntry, StatusLists, problems};
 use crate::history::verify::history::Verification;
 use crate::rules::{Edge, Rules, edges};
 use crate::tasks::view::phrases;
@@ -139,8 +139,7 @@ pub(crate) fn status(
     overview: &Overview<'_>,
     lists: &StatusLists,
 ) -> PageContent {
-    let attention = overview.attention.iter().filter(|issue| issue.code != "task_overdue");
-    let attention: Vec<_> = attention.collect();
+    let attention: Vec<_> = problems(overview).collect();
     let counts = overview.counts.iter();
     let counts = counts.map(|(state, count)| format!("{count} {}", state.replace('_', " ")));
     let body = html! {

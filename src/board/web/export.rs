@@ -46,7 +46,7 @@ pub(crate) fn export_site(
         zone: board.zone.clone().unwrap_or(TimeZone::UTC),
         full_names: board.full_names.clone(),
         waiting: 0,
-        unreadable: 0,
+        health: None,
         has_logins: false,
         signs: false,
         notice: None,

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::access::Visitor;
 use super::site::{BoardSite, SiteProject, SiteReader};
-use crate::board::pages::layout::{page_bytes, query_string};
+use crate::board::pages::layout::{ProjectHealth, page_bytes, query_string};
 use crate::domain::Ticket;
 use crate::git::GitError;
 use crate::project::error::{ProjectError, reason_of};
@@ -196,6 +196,13 @@ pub(super) struct Asked {
 }
 
 impl Asked {
+    /// Returns what is known of the project, without waiting.
+    pub(super) fn health(&self, version: &str) -> Option<ProjectHealth> {
+        let (site, at) = (Arc::clone(&self.site), self.at);
+        let tell = move || site.projects[at].readers.iter().for_each(|one| one.touch(site.clock));
+        self.project().health.answer(&self.project().opener, version, tell)
+    }
+
     pub(super) fn project(&self) -> &SiteProject {
         &self.site.projects[self.at]
     }

@@ -6,6 +6,7 @@ use axum::http::{HeaderMap, HeaderName};
 use tokio::sync::watch::{Receiver, Sender};
 
 use super::access::{Access, Visitor};
+use super::health::HealthReader;
 use super::metrics_page::MetricsPage;
 use crate::board::model::columns::BoardView;
 use crate::board::model::feed::BoardNews;
@@ -61,6 +62,7 @@ pub(crate) struct SiteProject {
     pub readers: Vec<SiteReader>,
     /// The page for Prometheus, which does not log in; `None` if other machines can connect.
     pub metrics: Option<Arc<MetricsPage>>,
+    pub health: HealthReader,
 }
 
 /// A person who reads a project and may act there.
@@ -115,6 +117,11 @@ impl SiteReader {
             seen.is_some()
         });
         seen
+    }
+
+    /// Has the pages of the reader load again.
+    pub(super) fn touch(&self, clock: Clock) {
+        self.state.send_modify(|state| state.version = clock().as_nanosecond().to_string());
     }
 
     pub(super) fn state(&self) -> LiveState {

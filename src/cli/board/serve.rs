@@ -15,8 +15,8 @@ use serde_json::json;
 use super::feed::Feed;
 use crate::agents::mcp::http::{PostHeaders, answer_post, setup_of_token};
 use crate::board::web::{
-    Access, AgentDoor, BoardSite, BoundServer, LinkKind, LoginHeader, ServeFile, SiteProject,
-    SiteReader, SiteUsers, StopSender, address, fresh_link, router, serve,
+    Access, AgentDoor, BoardSite, BoundServer, HealthReader, LinkKind, LoginHeader, ServeFile,
+    SiteProject, SiteReader, SiteUsers, StopSender, address, fresh_link, router, serve,
 };
 use crate::cli::watch::show_report;
 use crate::cli::{ActingAgent, CliError, CliResult, Session, json_line, now};
@@ -127,7 +127,8 @@ pub(crate) fn run_serve(session: &Session, args: &ServeArgs) -> CliResult {
         // Everyone who can connect can read the metrics: behind a proxy, that is everyone.
         let is_private = !server.is_exposed() && args.origin.is_none();
         let metrics = is_private.then(|| counted.page());
-        projects.push(SiteProject { slug, opener, readers, metrics });
+        let health = HealthReader::default();
+        projects.push(SiteProject { slug, opener, readers, metrics, health });
         counts.push(counted);
     }
     let access = Access::new(&file, server.address, args.origin.clone());

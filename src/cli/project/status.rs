@@ -15,7 +15,8 @@ use crate::domain::Timestamp;
 use crate::files::printable::{inert, one_line};
 use crate::health::context::{CheckContext, View};
 use crate::health::overview::{
-    Overview, StatusEntry, StatusLists, TIME_LIMIT, overview, overview_value, status_lists,
+    Overview, StatusEntry, StatusLists, TIME_LIMIT, overview, overview_value, problems,
+    status_lists,
 };
 use crate::project::issue::Issue;
 use crate::rules::Rules;
@@ -203,9 +204,7 @@ impl StatusPage<'_> {
     }
 
     fn add_problems(&self, lines: &mut Vec<String>) {
-        // Late tasks have a section of their own.
-        let all = self.overview.attention.iter();
-        let mut problems: Vec<&Issue> = all.filter(|issue| issue.code != "task_overdue").collect();
+        let mut problems: Vec<&Issue> = problems(self.overview).collect();
         problems.sort_by_key(|issue| match issue.code {
             "task_blocked" => 0,
             "task_frozen" => 1,

@@ -2,7 +2,6 @@
 
 use std::mem;
 
-use super::catch_up::{are_events_kept, keep_events};
 use crate::domain::Timestamp;
 use crate::files::event::line::EventLine;
 use crate::project::error::ProjectError;
@@ -12,18 +11,13 @@ use crate::storage::EventStream;
 /// The number of bytes that are read first: some hundred events.
 const FIRST: u64 = 256 * 1024;
 
-/// Returns what `read` makes of the last lines, the latest first: at most `most`, and none from before `since`, if given. Does not wait for
-/// another writer of the stream.
+/// Returns what `read` makes of the last lines, the latest first: at most `most`, and none from before `since`, if given.
 pub(crate) fn latest_events<T>(
     workspace: &Workspace,
     most: usize,
     since: Option<Timestamp>,
     read: &dyn Fn(&str) -> Option<T>,
 ) -> Result<Vec<T>, ProjectError> {
-    if !are_events_kept(workspace)? {
-        // A stream that cannot be written is read as it is.
-        let _ = keep_events(workspace, &|| true);
-    }
     let Some(mut stream) = EventStream::at(&workspace.paths).open()? else {
         return Ok(Vec::new());
     };
