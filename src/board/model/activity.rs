@@ -16,7 +16,6 @@ use crate::rules::Rules;
 pub(crate) struct ActivityEntry {
     pub at: Timestamp,
     pub task: TaskId,
-    pub title: String,
     /// The agent, if it is known.
     pub agent: Option<AgentId>,
     /// The name of the commit's author, if the agent is not known.
@@ -111,7 +110,6 @@ fn entry(workspace: &Workspace, rules: &Rules, line: &str) -> Option<ActivityEnt
     Some(ActivityEntry {
         at: event.at,
         task: event.text("taskId")?.parse().ok()?,
-        title: event.text("title").unwrap_or_default().to_owned(),
         agent: agent.or_else(known),
         author: author.as_ref().map(|author| author.name().to_owned()).unwrap_or_default(),
         kind,

@@ -27,12 +27,13 @@ const ONLY: [(&str, &str); 5] = [
 ];
 
 /// Returns the page of the latest activity: below the heading of each day, the entries of each task. The people and agents of `known` can be
-/// chosen; `has_older` is true if entries are left.
+/// chosen; `title` has the titles of tasks; `has_older` is true if entries are left.
 pub(crate) fn activity(
     frame: &PageFrame,
     query: &BoardQuery,
     (entries, has_older): (&[ActivityEntry], bool),
     known: &[&AgentId],
+    title: &dyn Fn(&TaskId) -> String,
 ) -> PageContent {
     let day = |entry: &ActivityEntry| phrases::day(entry.at, frame.at, &frame.zone);
     let address = |only: &str, skip: usize| {
@@ -72,7 +73,7 @@ pub(crate) fn activity(
                     h2 { (day(&entries[0])) }
                     @for (task, entries) in by_task(entries) {
                         article.about {
-                            h3 { a dir="auto" href=(frame.links.task(task)) { (entries[0].title) } code title=(task) { (task.local()) } }
+                            h3 { a dir="auto" href=(frame.links.task(task)) { (title(task)) } code title=(task) { (task.local()) } }
                             div.log.flat { ol { @for run in entries.chunk_by(|a, b| is_run(a, b)) {
                                 @if let [entry] = run { (entry_line(frame, entry)) } @else { (run_line(frame, run)) }
                             } } }

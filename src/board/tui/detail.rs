@@ -219,13 +219,13 @@ fn history_lines(page: &TaskDetails, board: &BoardView) -> Vec<PaneLine> {
             Vec::new(),
         ));
     }
+    for entry in sheet.log.iter().rev() {
+        let who = entry.agent.as_ref().map_or(one_line(&entry.author), |by| name(Some(by)));
+        entries.push((entry.at, who, one_line(&entry.words), lines(&entry.text)));
+    }
     for entry in &page.timeline {
         let (words, texts) = visit_words(entry);
         entries.push((entry.exited, name(entry.agent.as_ref()), words, texts));
-    }
-    for entry in &sheet.log {
-        let who = entry.agent.as_ref().map_or(one_line(&entry.author), |by| name(Some(by)));
-        entries.push((entry.at, who, one_line(&entry.words), lines(&entry.text)));
     }
     for comment in &sheet.comments {
         let by = board.author(&comment.by);

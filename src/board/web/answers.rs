@@ -44,6 +44,7 @@ use crate::storage::random::ulid;
 use crate::tasks::complete::{Signing, what_to_sign};
 use crate::tasks::headers::mentions::note_seen;
 use crate::tasks::view::phrases;
+use crate::tasks::view::task_view::show;
 
 /// The number of acts after which the activity ends: earlier ones are in `aof events`.
 const MOST_SKIPPED: usize = 100_000;
@@ -195,7 +196,12 @@ pub(super) fn project_page(
             let found = found.get(skip..).unwrap_or_default();
             let shown = &found[..found.len().min(LISTED)];
             let has_older = shown.len() < found.len();
-            project_pages::activity(frame, query, (shown, has_older), &known)
+            let title = |task: &TaskId| match board.card(task) {
+                Some(card) => card.title.clone(),
+                None => show(workspace, task)
+                    .map_or(String::new(), |(view, _)| view.file.task.title.clone()),
+            };
+            project_pages::activity(frame, query, (shown, has_older), &known, &title)
         }
         NavPage::Workflow => {
             let in_force = workspace.rules()?;

@@ -15,7 +15,7 @@ use crate::tasks::view::phrases;
 pub(super) fn history(frame: &PageFrame, page: &TaskDetails) -> Markup {
     let sheet = &page.sheet;
     let visits = page.timeline.iter().map(|entry| (entry.exited, visit(frame, entry)));
-    let log = sheet.log.iter().map(|one| (one.at, act(frame, one)));
+    let log = sheet.log.iter().rev().map(|one| (one.at, act(frame, one)));
     let comments = sheet.comments.iter().map(|one| (one.at, comment(frame, one)));
     let created = html! {
         @match &sheet.created_by {
@@ -23,7 +23,7 @@ pub(super) fn history(frame: &PageFrame, page: &TaskDetails) -> Markup {
             None => { (icon("plus")) div { p { "Created" } } },
         }
     };
-    let mut entries: Vec<(Timestamp, Markup)> = visits.chain(comments).chain(log).collect();
+    let mut entries: Vec<(Timestamp, Markup)> = log.chain(visits).chain(comments).collect();
     entries.sort_by_key(|(at, _)| *at);
     entries.reverse();
     entries.push((sheet.created, created));
