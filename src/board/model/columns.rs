@@ -260,6 +260,13 @@ impl BoardView {
         }
     }
 
+    /// Returns the lanes in the order of tabs: the one with most for the reader first, equal ones by the rules.
+    pub(crate) fn tabs(&self) -> Vec<&BoardLane> {
+        let mut lanes: Vec<&BoardLane> = self.lanes.iter().collect();
+        lanes.sort_by_cached_key(|lane| std::cmp::Reverse(lane.for_you()));
+        lanes
+    }
+
     /// Returns all cards, lane by lane.
     pub(crate) fn cards(&self) -> impl Iterator<Item = &Card> {
         self.lanes.iter().flat_map(|lane| &lane.columns).flat_map(|column| &column.cards)
@@ -291,6 +298,14 @@ impl BoardView {
     /// Returns the card of a task.
     pub(crate) fn card(&self, id: &TaskId) -> Option<&Card> {
         self.cards().find(|card| card.id == *id)
+    }
+}
+
+impl BoardLane {
+    /// Returns the number of cards that wait for the reader.
+    pub(crate) fn for_you(&self) -> usize {
+        let cards = self.columns.iter().flat_map(|column| &column.cards);
+        cards.filter(|card| card.waits_for_you).count()
     }
 }
 

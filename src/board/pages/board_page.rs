@@ -54,25 +54,23 @@ pub(super) fn parsed(query: &BoardQuery) -> (TaskFilter, Option<String>) {
 /// Returns the board: the lane that is asked for, or the one with most for the reader.
 pub(crate) fn board(frame: &PageFrame, board: &BoardView, query: &BoardQuery) -> PageContent {
     let (filter, fault) = parsed(query);
-    let for_you = |lane: &BoardLane| cards_of(lane).filter(|card| card.waits_for_you).count();
     let wants_done = wants_done(&filter);
     let hits = |lane: &BoardLane| {
         let shown = lane.columns.iter().filter(|one| wants_done || one.place != Place::Finished);
         shown.flat_map(|column| &column.cards).filter(|card| filter.admits(*card)).count()
     };
     let named = |lane: &&BoardLane| query.workflow.as_deref() == Some(lane.workflow.as_str());
-    // Of equal ones the first counts, so that the default is where new tasks go.
-    let best = || {
-        let most = |lane: &&BoardLane| if filter.is_empty() { for_you(lane) } else { hits(lane) };
-        board.lanes.iter().rev().max_by_key(most)
-    };
+    let count = |lane: &BoardLane| if filter.is_empty() { lane.for_you() } else { hits(lane) };
+    let all = board.tabs();
+    // Of equal ones the first counts.
+    let best = || all.iter().rev().max_by_key(|lane| count(lane)).copied();
     let lane = board.lanes.iter().find(named).or_else(best);
     let is_empty = board.cards().next().is_none() && board.unreadable.is_empty();
     let tabs = html! {
         @if board.lanes.len() > 1 {
-            nav.tabs #tabs aria-label="Workflows" data-live { @for one in &board.lanes {
+            nav.tabs #tabs aria-label="Workflows" data-live { @for one in &all {
                 @let q = query_string(&[("q", &query.text), ("workflow", one.workflow.as_str())]);
-                @let count = if filter.is_empty() { for_you(one) } else { hits(one) };
+                @let count = count(one);
                 a href={ (frame.links.board()) "?" (q) } aria-current=[lane.filter(|lane| lane.workflow == one.workflow).map(|_| "page")] {
                     (one.workflow) @if count > 0 { " " b { (count) } }
                 }
@@ -119,10 +117,6 @@ pub(crate) fn board(frame: &PageFrame, board: &BoardView, query: &BoardQuery) ->
 pub(super) fn wants_done(filter: &TaskFilter) -> bool {
     let mut statuses = filter.of_key(FilterKey::Status);
     statuses.any(|word| word.parse().is_ok_and(|status: Status| status.is_finished()))
-}
-
-fn cards_of(lane: &BoardLane) -> impl Iterator<Item = &Card> {
-    lane.columns.iter().flat_map(|column| &column.cards)
 }
 
 fn nothing_yet(frame: &PageFrame, board: &BoardView) -> Markup {

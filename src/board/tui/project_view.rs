@@ -80,6 +80,9 @@ impl ProjectView {
                 if let Some(name) = &board.project {
                     self.name.clone_from(name);
                 }
+                // Without a choice the workflow with most for the reader is shown, and stays.
+                let first = || board.tabs().first().map(|lane| lane.workflow.clone());
+                self.workflow = self.workflow.take().or_else(first);
                 self.board = Some(board);
                 self.arrange();
             }
@@ -283,12 +286,13 @@ impl ProjectView {
     /// Shows another lane.
     pub(super) fn turn_lane(&mut self, is_forward: bool) {
         let Some(board) = self.board.clone() else { return };
-        let count = board.lanes.len();
+        let tabs = board.tabs();
+        let count = tabs.len();
         let current = self.lane().map(|lane| &lane.workflow);
-        let at = board.lanes.iter().position(|lane| Some(&lane.workflow) == current);
+        let at = tabs.iter().position(|lane| Some(&lane.workflow) == current);
         let (Some(at), true) = (at, count > 1) else { return };
         let next = if is_forward { at + 1 } else { at + count - 1 } % count;
-        self.workflow = Some(board.lanes[next].workflow.clone());
+        self.workflow = Some(tabs[next].workflow.clone());
         (self.selected, self.row) = (None, 0);
         self.column = 0;
         self.arrange();

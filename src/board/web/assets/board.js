@@ -234,15 +234,18 @@ document.addEventListener("change", (event) => {
 // --- Filter ------------------------------------------------------------------------------------------------------------------------
 
 let typing = 0;
-document.addEventListener("input", (event) => {
-  if (event.target.id !== "q") return;
+const onTyped = (event) => {
   clearTimeout(typing);
+  // A text that is composed is not yet a word.
+  if (event.target.id !== "q" || event.isComposing) return;
   typing = setTimeout(() => {
     const address = new URL(location.href);
     address.searchParams.set("q", event.target.value);
     swap(address.pathname + address.search);
   }, 150);
-});
+};
+document.addEventListener("input", onTyped);
+document.addEventListener("compositionend", onTyped);
 
 /** A field that finds tasks and pages, whatever page is open. */
 function find() {
@@ -432,7 +435,7 @@ document.addEventListener("keydown", (event) => {
   lastKey = lastKey === "g" ? "" : event.key;
   const workflow = (step) => () => {
     const tabs = all(".tabs a");
-    tabs[tabs.findIndex((tab) => tab.ariaCurrent) + step]?.click();
+    tabs.at((tabs.findIndex((tab) => tab.ariaCurrent) + step) % tabs.length)?.click();
   };
   const acts = {
     down: () => step(1, 0), up: () => step(-1, 0), left: () => step(0, -1), right: () => step(0, 1),
@@ -599,6 +602,9 @@ window.addEventListener("pageshow", () => all("form").forEach((form) => delete f
 const next = document.getElementById(sessionStorage.getItem("aof-next"));
 sessionStorage.removeItem("aof-next");
 if (next) mainLink(next).focus();
+// The workflow that is shown stays, also if another one has more for the reader later.
+const tab = document.querySelector("#tabs [aria-current]");
+if (tab && !location.search.includes("workflow=")) history.replaceState(null, "", tab.href);
 if (project && root.dataset.version && location.protocol !== "file:") follow();
 decorate();
 decoratePasskey();
