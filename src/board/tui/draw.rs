@@ -112,7 +112,7 @@ fn draw_head(state: &TuiState, frame: &mut Frame<'_>, area: Rect) {
         let style = if at == state.current { theme.heading() } else { theme.quiet() };
         words.push((format!("{number}{}", cut(&project.name, 24)), style));
     }
-    let lanes = shown.board.as_ref().map_or(&[][..], |board| &board.lanes);
+    let lanes = shown.board.as_ref().map(|board| board.tabs()).unwrap_or_default();
     let current = shown.lane().map(|lane| &lane.workflow);
     for lane in lanes.iter().filter(|_| lanes.len() > 1) {
         let is_shown = Some(&lane.workflow) == current;
@@ -127,7 +127,9 @@ fn draw_head(state: &TuiState, frame: &mut Frame<'_>, area: Rect) {
     let board = shown.board.as_deref();
     let waiting = board.map_or(0, |board| board.waiting_count());
     let waits = if waiting == 1 { "waits" } else { "wait" };
-    right.extend((waiting > 0).then(|| (format!("{waiting} {waits} for you"), theme.call())));
+    // The list of what waits has that as its title.
+    let is_said = waiting > 0 && !shown.in_list;
+    right.extend(is_said.then(|| (format!("{waiting} {waits} for you"), theme.call())));
     let lost = board.map_or(0, |board| board.unreadable.len());
     right.extend((lost > 0).then(|| (format!("{lost} unreadable: aof list"), theme.late())));
     let pauses = board.iter().flat_map(|board| &board.paused);

@@ -592,7 +592,7 @@ fn waiting_tasks_take_the_place_of_the_board() {
     assert!(screen(&mut state).contains("repair"));
     press(&mut state, "w");
     assert_snapshot!(screen(&mut state), @"
-    shop  feature  fix                                       1 waits for you  as ann
+    shop  feature  fix                                                        as ann
     Waiting for you 1
     ▌  ddd  ! Payments                                           review  today    2h
     enter open  esc back  a approve  r send back  / filter  x select  ? keys  q quit
@@ -614,7 +614,7 @@ fn waiting_tasks_take_the_place_of_the_board() {
     // Several are approved at once, after one question.
     press(&mut state, "wxa");
     assert_snapshot!(screen(&mut state), @"
-    shop  feature  fix                                       1 waits for you  as ann
+    shop  feature  fix                                                        as ann
     Waiting for you 1
     ▌x ddd  ! Payments                                           review  today    2h
     ┌ Approve 1 ───────────────────────────────────────────────────────────────────┐
@@ -631,16 +631,15 @@ fn waiting_tasks_take_the_place_of_the_board() {
     press(&mut state, "<esc>");
     press(&mut state, "<enter>");
     assert_snapshot!(screen(&mut state), @"
-    shop  feature  fix                                                                               1 waits for you  as ann
+    shop  feature  fix                                                                                                as ann
     Waiting for you 1
-    Waiting for you                           Payments
-    ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━  AOF-ddd  review, waits for you 2 h  ! high  due today  #ui #forms
-    ▌ ! Payments                              [task]  history  diff  workflow
-    ▌   ddd 2h today back 2 #ui #forms   you
+    ▌ ! Payments                              Payments
+    ▌   ddd 2h today back 2 #ui #forms   you  AOF-ddd  review, waits for you 2 h  ! high  due today  #ui #forms
+                                              [task]  history  diff  workflow
                                               reading ...
     working ...
     esc back  tab other side  a approve  r send back  c done  b blocked  m comment  / filter  w waiting  ? keys  q quit
-    (15 empty)
+    (16 empty)
     ");
 }
 

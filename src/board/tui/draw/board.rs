@@ -64,13 +64,7 @@ pub(super) fn draw_board(
 }
 
 /// Draws the head of a column: its words, and a rule.
-pub(super) fn draw_head(
-    frame: &mut Frame<'_>,
-    area: Rect,
-    words: String,
-    is_selected: bool,
-    theme: Theme,
-) {
+fn draw_head(frame: &mut Frame<'_>, area: Rect, words: String, is_selected: bool, theme: Theme) {
     let style = if is_selected { theme.heading() } else { Style::new() };
     let rule = if is_selected { "━" } else { "─" }.repeat(usize::from(area.width));
     let head = vec![Line::styled(words, style), Line::styled(rule, theme.quiet())];

@@ -10,7 +10,7 @@ use super::super::project_view::ProjectView;
 use super::super::state::{ClickTarget, ScreenMap};
 use super::super::text::{cut, padded};
 use super::super::theme::Theme;
-use super::board::{Cards, draw_head, mark_style};
+use super::board::{Cards, mark_style};
 use crate::board::model::columns::{BoardView, Card};
 use crate::domain::GateId;
 use crate::tasks::view::phrases;
@@ -29,15 +29,13 @@ pub(super) fn draw_list(
     let Some(board) = &project.board else { return };
     let count = project.listed();
     if is_beside {
-        draw_head(frame, area, "Waiting for you".to_owned(), true, theme);
-        let rest = Rect { y: area.y + 2, height: area.height.saturating_sub(2), ..area };
         let cards = Cards {
             count,
             selected: Some(project.list_row),
             card: &|row| project.listed_card(row),
             target: &ClickTarget::Row,
         };
-        cards.draw(frame, rest, (theme, has_focus), board.at, map);
+        cards.draw(frame, area, (theme, has_focus), board.at, map);
         return;
     }
     let room = usize::from(area.height).max(1);
