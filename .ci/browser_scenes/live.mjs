@@ -140,3 +140,69 @@ export async function tabs(stage) {
   await stayed(others);
   equal(open().length, 1, "the number of streams of seven tabs is wrong");
 }
+
+/** What others do moves neither the focus nor what is scrolled. */
+export async function stays(stage) {
+  const shop = await stage.shop();
+  const tasks = [];
+  while (tasks.length < 40) tasks.push(await shop.new(`Part ${tasks.length}`));
+  const server = await stage.serve(shop, "human-ann-example");
+  const page = await stage.visit(server);
+  await server.open(page, `?whole=default/implement`).catch(() => server.open(page));
+  await page.evaluate(OBSERVE);
+  const column = '[data-place="implement"] .cards';
+  const [watched] = tasks.slice(20);
+  await page.focus(`#card-${watched} h3 a`);
+  const seen = () =>
+    page.evaluate((column) => [document.activeElement.closest("[data-task]")?.dataset.task, document.querySelector(column).scrollTop, document.querySelector(".board").scrollLeft, scrollY], column);
+  const before = await seen();
+  equal(before[0], watched, "the card that has the focus is wrong");
+  check(before[1] > 0, "the column is not scrolled to the card that has the focus");
+  for (const [task, words] of [[tasks[39], ["complete"]], ["AOF-first", ["complete"]]]) {
+    await shop.say(task, "agent-dev-1", ...words);
+    await shows(page, `${task}@1`);
+    equal(await seen(), before, "the focus or a scrolled place after a change elsewhere is wrong");
+  }
+  await shop.aof("edit", watched, "--title", "Another title");
+  await within(page.waitForSelector(`#card-${watched} >> text=Another title`), "the new title does not come");
+  equal(await seen(), before, "the focus or a scrolled place after a change of the card itself is wrong");
+  await stayed([page]);
+}
+
+/** The filter: the last answer wins, and nothing is asked while a text is composed. */
+export async function filtering(stage) {
+  const shop = await stage.shop();
+  for (const title of ["Alpha", "Alpha beta", "日本"]) await shop.new(title);
+  const server = await stage.serve(shop, "human-ann-example");
+  const page = await stage.visit(server);
+  const asked = [];
+  await page.route(/[?&]q=/, async (route) => {
+    const text = new URL(route.request().url()).searchParams.get("q");
+    asked.push(text);
+    // The first answer comes last.
+    if (text === "alpha") await pause(1200);
+    await route.continue().catch(() => {});
+  });
+  const titles = async () => (await page.locator(".card h3 a").allTextContents()).sort();
+  await page.focus("#q");
+  await page.keyboard.type("alpha");
+  await eventually(async () => asked.length === 1, "what is typed is not asked for");
+  await page.keyboard.type(" beta");
+  await eventually(async () => JSON.stringify(await titles()) === '["Alpha beta"]', "the columns do not follow what is typed");
+  await pause(1500);
+  equal(await titles(), ["Alpha beta"], "the cards after a late answer are wrong");
+  equal(new URL(page.url()).searchParams.get("q"), "alpha beta", "the filter in the address after a late answer is wrong");
+
+  await page.fill("#q", "");
+  await eventually(async () => (await titles()).length === 4, "an empty filter does not show all cards");
+  await pause(300);
+  asked.length = 0;
+  await page.focus("#q");
+  const browser = await page.context().newCDPSession(page);
+  for (const text of ["n", "に", "にほ"]) await browser.send("Input.imeSetComposition", { text, selectionStart: text.length, selectionEnd: text.length });
+  await pause(500);
+  equal(asked, [], "what is asked while a text is composed is wrong");
+  await browser.send("Input.insertText", { text: "日本" });
+  await eventually(async () => JSON.stringify(await titles()) === '["日本"]', "a text that was composed is not asked for");
+  await page.keyboard.press("Escape");
+}

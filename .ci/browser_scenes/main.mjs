@@ -2,6 +2,7 @@
 
 import * as board from "./board.mjs";
 import * as live from "./live.mjs";
+import * as keys from "./keys.mjs";
 import { load } from "./load.mjs";
 import * as pages from "./pages.mjs";
 import * as proof from "./proof.mjs";
@@ -13,7 +14,7 @@ const LONGEST = 300_000;
 /** What is run only where it is asked for. */
 const ASKED_FOR = { "--pictures": { pictures: pages.pictures }, "--load": { load } };
 
-const SCENES = { ...board, ...live, ...pages.SCENES, ...proof, surface };
+const SCENES = { ...board, ...keys, ...live, ...pages.SCENES, ...proof, surface };
 
 async function play(name, scene) {
   const stage = new Stage(await launch());

@@ -1,5 +1,6 @@
 // How the pages look, measured: nothing scrolls sideways, work begins near the top, texts and targets are large enough, nothing moves.
 
+import fs from "node:fs";
 import axe from "axe-core";
 import { check, equal } from "./tools.mjs";
 
@@ -22,7 +23,7 @@ async function fillHard(shop) {
   await shop.aof("block", blocked, "-m", "It waits for legal", "--agent", "agent-dev-1");
   await shop.say(sent, "agent-dev-1", "complete");
   await shop.say(sent, "agent-review-1", "needs_review", "--blocker", "Add a test for an expired card", "--blocker", "Name the field");
-  await shop.aof("comment", sent, "-m", "Please look at Safari, too.", "--agent", "agent-dev-1");
+  await shop.aof("comment", sent, "-m", "Please look at Safari, too, @ann-example.", "--agent", "agent-dev-1");
   await shop.aof("cancel", ended, "-m", "Not needed", "--agent", "human-ann-example");
   await shop.aof("hold", waits, "-m", "Later", "--agent", "human-ann-example");
   await shop.new("After another one", "--depends", tagged, "--parent", sent);
@@ -103,6 +104,33 @@ async function looked(stage, server, pages, figures) {
     }
 }
 
+/** Gates of which the first has 40 cards, the second one, and the others none; a person and an agent share their initials. */
+async function gated(stage, count) {
+  const shop = await stage.shop(`gates-${count}`);
+  const gates = Array.from({ length: count }, (_, at) => `    - {id: ${at === 1 ? "review" : `gate-${at + 1}`}, role: dev${at === 1 ? ", canReject: true" : ""}}`);
+  fs.writeFileSync(shop.file("project.yaml"), `workflow:\n  gates:\n${gates.join("\n")}\n`);
+  fs.writeFileSync(shop.file("org.yaml"), "roles: {dev: {agents: [agent-example, human-ann-example, anton-eder]}}\nagents: {agent-example: {maxTasks: 9}, anton-eder: {}, human-ann-example: {email: ann@example.com}}\n");
+  await shop.git("commit", "-qam", "rules: have other gates");
+  const titles = ["שלום עולם, כותרת מימין", "日本語のタイトル 👩‍💻 全角文字がとても長い", ...Array.from({ length: 37 }, (_, at) => `One of forty: ${at + 1}`)];
+  const tags = Array.from({ length: 9 }, (_, at) => ["--tag", `label-${at}`]).flat();
+  for (const title of titles) await shop.new(title, ...(title.startsWith("日") ? tags : []));
+  await shop.say(await shop.new("Alone at its gate"), "agent-example", "complete");
+  const [one, two] = (await shop.json("list")).tasks.filter((task) => task.gate === "gate-1");
+  await shop.aof("claim", one.id, "--agent", "anton-eder");
+  await shop.aof("claim", two.id, "--agent", "human-ann-example");
+  return shop;
+}
+
+/** A person is round and a program square, also where their letters are the same. */
+async function differ(stage, server) {
+  const page = await stage.visit(server);
+  const signs = await page.locator(".card .who").evaluateAll((own) => own.map((one) => [one.textContent, one.getAttribute("aria-label"), parseFloat(getComputedStyle(one).borderRadius) > 8]));
+  const wanted = [["AE", "anton-eder", false], ["AE", "ann-example", true]];
+  for (const sign of wanted) check(signs.some((own) => JSON.stringify(own) === JSON.stringify(sign)), `the sign ${sign} is not among ${JSON.stringify(signs)}`);
+  const strips = await page.locator(".strip").count();
+  check(strips > 0, "gates without cards are not strips");
+}
+
 export async function surface(stage) {
   const figures = { first: {}, smallest: 99, count: 0 };
   const bare = await stage.shop("bare");
@@ -113,6 +141,11 @@ export async function surface(stage) {
   await looked(stage, server, ["", "?q=xyzzy", `tasks/${task}`, "waiting", "list", "activity", "statistics", "workflow"], figures);
   const empty = await stage.serve(bare, "human-ann-example");
   await looked(stage, empty, [""], figures);
+  for (const count of [3, 8, 20]) {
+    const board = await stage.serve(await gated(stage, count), "human-ann-example");
+    await looked(stage, board, [""], figures);
+    await differ(stage, board);
+  }
   const { first } = figures;
   return `${figures.count} pages; the first card is at ${WIDTHS.map((width) => `${first[width]} px of ${width}`).join(", ")}; no text below ${figures.smallest} px`;
 }
