@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::domain::{AgentId, EventKind, GateId, TaskId, Timestamp, WorkflowName};
 use crate::files::event::line::EventLine;
+use crate::files::event::render::{place_words, step_words};
 use crate::git::CommitId;
 use crate::observability::events::catch_up::{are_events_kept, catch_up_if_writable, keep_events};
 use crate::observability::events::latest::latest_events;
@@ -41,39 +42,29 @@ pub(crate) enum ActivityKind {
     Other,
 }
 
-/// A choice of entries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ActivityFilter<'f> {
-    All,
-    People,
-    Agents,
-    Decisions,
-    Comments,
-    Of(&'f AgentId),
-}
-
-impl ActivityFilter<'_> {
-    fn admits(self, entry: &ActivityEntry) -> bool {
-        let is_person = || entry.agent.as_ref().map_or(!entry.author.is_empty(), AgentId::is_human);
-        match self {
-            Self::All => true,
-            Self::People => is_person(),
-            Self::Agents => entry.agent.as_ref().is_some_and(|agent| !agent.is_human()),
-            Self::Decisions => entry.kind == ActivityKind::Decision,
-            Self::Comments => entry.kind == ActivityKind::Comment,
-            Self::Of(agent) => entry.agent.as_ref() == Some(agent),
+impl ActivityEntry {
+    /// Returns whether a choice has the entry: `people`, `agents`, `decisions`, `comments`, the id of an agent, or nothing for all.
+    fn is_of(&self, only: &str) -> bool {
+        let is_person = self.agent.as_ref().is_none_or(AgentId::is_human);
+        match only {
+            "" => true,
+            "people" => is_person,
+            "agents" => !is_person,
+            "decisions" => self.kind == ActivityKind::Decision,
+            "comments" => self.kind == ActivityKind::Comment,
+            id => self.agent.as_ref().is_some_and(|agent| agent.as_str() == id),
         }
     }
 }
 
-/// Returns what was done last, the latest first: at most `most` entries that the filter admits.
+/// Returns what was done last, the latest first: at most `most` entries, only those of a choice.
 pub(crate) fn latest_activity(
     workspace: &Workspace,
     rules: &Rules,
-    filter: ActivityFilter<'_>,
+    only: &str,
     most: usize,
 ) -> Result<Vec<ActivityEntry>, ProjectError> {
-    let read = |line: &str| entry(workspace, rules, line).filter(|entry| filter.admits(entry));
+    let read = |line: &str| entry(workspace, rules, line).filter(|entry| entry.is_of(only));
     catch_up_if_writable(workspace)?;
     latest_events(workspace, most, None, &read)
 }
@@ -146,14 +137,8 @@ fn act(rules: &Rules, event: &EventLine) -> Option<(ActivityKind, String, String
 fn step(rules: &Rules, event: &EventLine) -> (ActivityKind, String, String) {
     let (gate, outcome) = (event.gate().unwrap_or_default(), event.text("outcome"));
     let outcome = outcome.unwrap_or_default();
-    let to = event.text("toGate").map(|to| to.trim_start_matches('$'));
-    let to = to.map(|to| if to == "end" || to == "complete" { "done" } else { to });
-    let words = match (outcome, to) {
-        ("needs_review", Some(to)) => format!("sent it back from {gate} to {to}"),
-        ("blocked", _) => format!("blocked it at {gate}"),
-        (_, Some(to)) => format!("{gate} → {to}"),
-        (_, None) => format!("{} at {gate}", outcome.replace('_', " ")),
-    };
+    let to = event.text("toGate").and_then(|to| to.parse().ok());
+    let words = step_words(gate, outcome, to.as_ref().map(place_words));
     let workflow = event.text("workflow").and_then(|name| name.parse::<WorkflowName>().ok());
     let of_name = |name| rules.project.workflows.iter().find(|flow| flow.name == name);
     let id = gate.split('/').next().and_then(|gate| gate.parse::<GateId>().ok());

@@ -102,6 +102,16 @@ pub(crate) enum Place {
 }
 
 impl Place {
+    /// Returns the name of the place for people.
+    pub(crate) fn title(&self) -> &str {
+        match self {
+            Self::New => "new",
+            Self::Gate(gate) => gate.as_str(),
+            Self::Stranded => "gate is gone",
+            Self::Finished => "done",
+        }
+    }
+
     /// Returns the name of the place: a gate's id, or a word that is never a gate's id.
     pub(crate) fn name(&self) -> &str {
         match self {
@@ -274,9 +284,7 @@ impl BoardView {
 
     /// Returns the name of an agent for people, as in `phrases::name`.
     pub(crate) fn name<'a>(&self, agent: &'a AgentId) -> &'a str {
-        let whole = agent.as_str();
-        let short = whole.strip_prefix("human-").filter(|_| !self.full_names.contains(agent));
-        short.unwrap_or(whole)
+        name_among(agent, &self.full_names)
     }
 
     /// Returns the name of the author of a comment, as the comment has it.
@@ -299,6 +307,12 @@ impl BoardView {
     pub(crate) fn card(&self, id: &TaskId) -> Option<&Card> {
         self.cards().find(|card| card.id == *id)
     }
+}
+
+/// Returns the name of an agent: without `human-`, unless that name is not clear.
+pub(crate) fn name_among<'a>(agent: &'a AgentId, full_names: &[AgentId]) -> &'a str {
+    let whole = agent.as_str();
+    whole.strip_prefix("human-").filter(|_| !full_names.contains(agent)).unwrap_or(whole)
 }
 
 impl BoardLane {

@@ -46,11 +46,6 @@ pub(crate) fn edge_words(label: &str) -> String {
     if rest.is_empty() { word.to_owned() } else { format!("{word} ({rest}") }
 }
 
-/// Returns the name of a place that a route leads to.
-pub(crate) fn place_words(place: &Destination) -> &str {
-    if *place == Destination::End { "done" } else { place.noun() }
-}
-
 /// Returns the condition and the limit of a repeated workflow, in words.
 pub(crate) fn rounds(Repeat { until, max, on_exhausted }: &Repeat) -> String {
     let then = exhausted(on_exhausted);

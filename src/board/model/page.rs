@@ -9,6 +9,7 @@ use crate::domain::{
     AgentId, Due, GateId, Map, Outcome, Priority, ReviewContext, RoleId, Status, Task, TaskId,
     Ticket, Timestamp, Visit, WorkflowName, approving, rejecting,
 };
+use crate::files::event::render::step_words;
 use crate::files::json;
 use crate::files::task_file::{BodyComment, BodyParts, body_parts};
 use crate::project::error::ProjectError;
@@ -338,6 +339,12 @@ impl OutputField {
 }
 
 impl TimelineEntry {
+    /// Returns the step in words, as in `plan → implement`.
+    pub(crate) fn words(&self) -> String {
+        let to = self.to.as_deref().map(|to| if to == "end" { "done" } else { to });
+        step_words(&self.station, &self.outcome, to)
+    }
+
     fn of(visit: &Visit) -> Self {
         Self {
             station: visit.station().to_string(),

@@ -121,7 +121,7 @@ pub(super) fn wants_done(filter: &TaskFilter) -> bool {
 
 fn nothing_yet(frame: &PageFrame, board: &BoardView) -> Markup {
     let lane = board.lanes.first();
-    let first = lane.and_then(|lane| lane.columns.first()).map(|column| place_title(&column.place));
+    let first = lane.and_then(|lane| lane.columns.first()).map(|column| column.place.title());
     html! {
         section.blank {
             h2 { "No tasks yet" }
@@ -277,27 +277,27 @@ fn lane_columns(
     let last = columns().next_back();
     html! {
         nav.way aria-label="Gates" { @for (at, (column, cards)) in columns().enumerate() {
-            a href={ "#" (column_id(lane, column)) } aria-current=[(at == 0).then_some("true")] { (place_title(&column.place)) " " b { (cards.len()) } }
+            a href={ "#" (column_id(lane, column)) } aria-current=[(at == 0).then_some("true")] { (column.place.title()) " " b { (cards.len()) } }
         } }
         div.board tabindex="0" role="group" aria-label={ "Gates of " (lane.workflow) } {
             @for one in &drawn {
                 @match one {
                     Drawn::Column(column, cards) => (column_section(frame, board, lane, (column, cards), query)),
-                    Drawn::Strips(columns) if columns.len() >= TOGETHER => section.strip data-place=(columns.iter().map(|one| one.place.name()).collect::<Vec<_>>().join(" ")) title=(names(columns.iter().map(|one| place_title(&one.place)))) {
+                    Drawn::Strips(columns) if columns.len() >= TOGETHER => section.strip data-place=(columns.iter().map(|one| one.place.name()).collect::<Vec<_>>().join(" ")) title=(names(columns.iter().map(|one| one.place.title()))) {
                         h2 { (columns.len()) " empty" }
                     },
                     Drawn::Strips(columns) => @for column in columns { (strip(frame, column)) },
                 }
             }
             @if let Some((column, cards)) = last {
-                div.next { a href={ "#" (column_id(lane, column)) } tabindex="-1" { (place_title(&column.place)) " " (cards.len()) (icon("down")) } }
+                div.next { a href={ "#" (column_id(lane, column)) } tabindex="-1" { (column.place.title()) " " (cards.len()) (icon("down")) } }
             }
         }
     }
 }
 
 fn strip(frame: &PageFrame, column: &BoardColumn) -> Markup {
-    let title = html! { (place_title(&column.place)) " " b { (column.cards.len()) } };
+    let title = html! { (column.place.title()) " " b { (column.cards.len()) } };
     html! {
         section.strip data-place=(column.place.name()) {
             @if column.place == Place::Finished && !column.cards.is_empty() {
@@ -309,15 +309,6 @@ fn strip(frame: &PageFrame, column: &BoardColumn) -> Markup {
 
 fn column_id(lane: &BoardLane, column: &BoardColumn) -> String {
     format!("column-{}-{}", lane.workflow, column.place.name().trim_matches(['(', ')']))
-}
-
-fn place_title(place: &Place) -> &str {
-    match place {
-        Place::New => "new",
-        Place::Gate(gate) => gate.as_str(),
-        Place::Stranded => "gate is gone",
-        Place::Finished => "done",
-    }
 }
 
 fn column_section(
@@ -337,7 +328,7 @@ fn column_section(
     html! {
         section.column #(id) aria-labelledby={ "of-" (id) } data-place=(column.place.name()) {
             h2 #{ "of-" (id) } {
-                (place_title(&column.place)) " "
+                (column.place.title()) " "
                 b.bad[most.is_some()] { (cards.len()) @if let Some(most) = most { "/" (most) span.hidden { " at most" } } }
                 small title=(names(&column.roles)) { (who) @if !column.branches.is_empty() { ", " (column.branches.len()) " at once" } }
             }

@@ -4,15 +4,29 @@ use maud::{Markup, html};
 
 use super::layout::PageFrame;
 use super::parts::{initials, moment};
+use crate::board::model::columns::name_among;
 use crate::domain::{AgentId, Timestamp};
 use crate::tasks::view::phrases;
 
 impl PageFrame {
     /// Returns the name of an agent, as in `phrases::name`.
     pub(super) fn name<'a>(&self, agent: &'a AgentId) -> &'a str {
-        let whole = agent.as_str();
-        let short = whole.strip_prefix("human-").filter(|_| !self.full_names.contains(agent));
-        short.unwrap_or(whole)
+        name_among(agent, &self.full_names)
+    }
+
+    /// Returns the sign and the name of somebody: of an agent, else of an author whom only a name is known of.
+    pub(super) fn doer<'a>(
+        &self,
+        agent: Option<&'a AgentId>,
+        author: &'a str,
+    ) -> (Markup, &'a str) {
+        match agent {
+            Some(agent) => (self.avatar(agent), self.name(agent)),
+            None => (
+                html! { span.who role="img" aria-label=(author) title=(author) { (initials(author)) } },
+                author,
+            ),
+        }
     }
 
     /// Returns the sign of an agent: people are round, programs are square.

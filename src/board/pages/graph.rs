@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use maud::{Markup, html};
 
 use super::plot::{clipped, figure, label, numbers};
-use crate::board::model::drawing::{columns_of, edge_label, edge_words, joining, place_words};
+use crate::board::model::drawing::{columns_of, edge_label, edge_words, joining};
 use crate::domain::{Destination, Gate, GateId, GateKind, Workflow};
+use crate::files::event::render::place_words;
 use crate::rules::{Edge, EdgeKind, Rules, Workplace, edges};
 
 /// The width of a box, the height of a line in it, and the gap below it.

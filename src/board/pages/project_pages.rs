@@ -7,11 +7,11 @@ use super::layout::{
     LISTED, NavPage, PageContent, PageFrame, left_out, names, prose, query_string,
 };
 use super::parts::icon;
-use super::task_page::history::doer;
 use crate::board::model::activity::{ActivityEntry, ActivityKind};
 use crate::board::model::columns::BoardView;
-use crate::board::model::drawing::{edge_label, edge_words, place_words};
+use crate::board::model::drawing::{edge_label, edge_words};
 use crate::domain::{AgentId, TaskId, Workflow, counted};
+use crate::files::event::render::place_words;
 use crate::health::overview::{Overview, StatusEntry, StatusLists, problems};
 use crate::history::verify::history::Verification;
 use crate::rules::{Edge, Rules, edges};
@@ -26,15 +26,16 @@ const ONLY: [(&str, &str); 5] = [
     ("comments", "Comments"),
 ];
 
-/// Returns the page of the latest activity: below the heading of each day, the entries of each task. The people and agents of `known` can be
-/// chosen; `title` has the titles of tasks; `has_older` is true if entries are left.
+/// Returns the page of the latest activity: below the heading of each day, the entries of each task. `known` are the agents of a choice,
+/// `title` has the titles of tasks; entries beyond those listed are older.
 pub(crate) fn activity(
     frame: &PageFrame,
     query: &BoardQuery,
-    (entries, has_older): (&[ActivityEntry], bool),
+    found: &[ActivityEntry],
     known: &[&AgentId],
     title: &dyn Fn(&TaskId) -> String,
 ) -> PageContent {
+    let entries = &found[..found.len().min(LISTED)];
     let day = |entry: &ActivityEntry| phrases::day(entry.at, frame.at, &frame.zone);
     let address = |only: &str, skip: usize| {
         let skip = if skip == 0 { String::new() } else { skip.to_string() };
@@ -81,7 +82,7 @@ pub(crate) fn activity(
                     }
                 }
             }
-            @if has_older && frame.you.is_some() {
+            @if entries.len() < found.len() && frame.you.is_some() {
                 p.older { a.button href=(address(only, query.skip + entries.len())) { "Older" } }
             }
         }
@@ -107,7 +108,7 @@ fn by_task(entries: &[ActivityEntry]) -> Vec<(&TaskId, Vec<&ActivityEntry>)> {
 }
 
 fn entry_line(frame: &PageFrame, entry: &ActivityEntry) -> Markup {
-    let (sign, name) = doer(frame, entry);
+    let (sign, name) = frame.doer(entry.agent.as_ref(), &entry.author);
     html! { li { (sign) p { b { (name) } " " (what(entry)) } (frame.clock(entry.at)) } }
 }
 
@@ -119,7 +120,7 @@ fn what(entry: &ActivityEntry) -> Markup {
 
 /// Returns several entries of one agent as one line that unfolds.
 fn run_line(frame: &PageFrame, run: &[&ActivityEntry]) -> Markup {
-    let (sign, name) = doer(frame, run[0]);
+    let (sign, name) = frame.doer(run[0].agent.as_ref(), &run[0].author);
     html! {
         li {
             (sign)

@@ -14,7 +14,7 @@ use crate::tasks::view::phrases::{self, TurnKind};
 
 pub(crate) mod diff;
 pub(crate) mod edit;
-pub(super) mod history;
+mod history;
 
 use history::{history, is_sent_back};
 

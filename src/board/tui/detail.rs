@@ -7,7 +7,7 @@ use super::text::{cut, lines, padded};
 use super::worker::LoadedPage;
 use crate::board::model::columns::{BoardView, Card};
 use crate::board::model::page::{OpenPoint, TaskDetails, TimelineEntry};
-use crate::domain::{AgentId, Outcome, TaskId, Timestamp, WorkflowName};
+use crate::domain::{AgentId, TaskId, Timestamp, WorkflowName};
 use crate::files::printable::one_line;
 use crate::tasks::view::phrases::{self, TurnKind};
 use crate::tasks::view::work_diff::WorkDiff;
@@ -254,21 +254,13 @@ fn history_lines(page: &TaskDetails, board: &BoardView) -> Vec<PaneLine> {
 
 /// Returns a visit that has ended in words, and its texts.
 fn visit_words(entry: &TimelineEntry) -> (String, Vec<String>) {
-    let station = one_line(&entry.station);
-    let to = entry.to.as_deref().map(|to| if to == "end" { "done" } else { to });
-    let is_sent_back = entry.outcome == Outcome::NeedsReview.as_str();
-    let words = match to {
-        Some(to) if is_sent_back => format!("sent back from {station} to {}", one_line(to)),
-        Some(to) => format!("{station} → {}", one_line(to)),
-        None => format!("{} at {station}", one_line(&entry.outcome).replace('_', " ")),
-    };
     let is_repeated = entry.blockers.first() == Some(&entry.summary);
     let summary =
         Some(&entry.summary).filter(|_| !is_repeated).into_iter().flat_map(|text| lines(text));
     let points = entry.blockers.iter().map(|text| format!("- {}", one_line(text)));
     let notes = entry.notes.iter().flat_map(|text| lines(text));
     let span = phrases::lasting(entry.seconds);
-    (format!("{words}   {span}"), summary.chain(points).chain(notes).collect())
+    (format!("{}   {span}", one_line(&entry.words())), summary.chain(points).chain(notes).collect())
 }
 
 /// Returns the lines of a diff of the work.

@@ -166,8 +166,7 @@ fn draw_way(state: &TuiState, frame: &mut Frame<'_>, area: Rect) {
             0 => theme.quiet(),
             _ => Style::new(),
         };
-        let words =
-            format!("{} {}  ", cut(board::place_name(&column.place), 24), project.count(at));
+        let words = format!("{} {}  ", cut(column.place.title(), 24), project.count(at));
         Span::styled(words, style)
     };
     let steps: Vec<Span<'_>> = project.columns().iter().enumerate().map(step).collect();

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::access::LinkKind;
 use super::request::{Asked, PageAnswer, WebFault, is_here, no_notice, page_answer, see_and_say};
 use crate::board::model::act::{ActDone, BoardAct, perform};
-use crate::board::model::activity::{ActivityFilter, latest_activity};
+use crate::board::model::activity::latest_activity;
 use crate::board::model::columns::BoardView;
 use crate::board::model::figures::project_figures;
 use crate::board::model::page::{
@@ -182,26 +182,16 @@ pub(super) fn project_page(
         NavPage::Activity => {
             let in_force = workspace.rules()?;
             let known = in_force.rules.org.all_agents();
-            let of_one = |only: &str| known.iter().find(|agent| agent.as_str() == only);
-            let filter = match query.only.as_deref() {
-                Some("people") => ActivityFilter::People,
-                Some("agents") => ActivityFilter::Agents,
-                Some("decisions") => ActivityFilter::Decisions,
-                Some("comments") => ActivityFilter::Comments,
-                Some(only) => of_one(only).map_or(ActivityFilter::All, |of| ActivityFilter::Of(of)),
-                None => ActivityFilter::All,
-            };
-            let (skip, most) = (query.skip.min(MOST_SKIPPED), LISTED + 1);
-            let found = latest_activity(workspace, &in_force.rules, filter, skip + most)?;
+            let only = query.only.as_deref().unwrap_or_default();
+            let skip = query.skip.min(MOST_SKIPPED);
+            let found = latest_activity(workspace, &in_force.rules, only, skip + LISTED + 1)?;
             let found = found.get(skip..).unwrap_or_default();
-            let shown = &found[..found.len().min(LISTED)];
-            let has_older = shown.len() < found.len();
             let title = |task: &TaskId| match board.card(task) {
                 Some(card) => card.title.clone(),
                 None => show(workspace, task)
                     .map_or(String::new(), |(view, _)| view.file.task.title.clone()),
             };
-            project_pages::activity(frame, query, (shown, has_older), &known, &title)
+            project_pages::activity(frame, query, found, &known, &title)
         }
         NavPage::Workflow => {
             let in_force = workspace.rules()?;

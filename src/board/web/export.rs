@@ -6,7 +6,7 @@ use jiff::tz::TimeZone;
 
 use super::answers::{graph_of, project_page, workflow_page};
 use super::assets::ASSETS;
-use crate::board::model::activity::{ActivityEntry, ActivityFilter, ActivityKind, latest_activity};
+use crate::board::model::activity::{ActivityEntry, ActivityKind, latest_activity};
 use crate::board::model::columns::{BoardSource, BoardView};
 use crate::board::model::page::task_page as read_task;
 use crate::board::pages::board_page::BoardQuery;
@@ -69,7 +69,7 @@ pub(crate) fn export_site(
         put(&format!("workflows/{name}.html"), &page_bytes(&page))?;
     }
     let mut logs: HashMap<TaskId, Vec<ActivityEntry>> = HashMap::new();
-    for entry in latest_activity(workspace, rules, ActivityFilter::All, usize::MAX)? {
+    for entry in latest_activity(workspace, rules, "", usize::MAX)? {
         if entry.kind == ActivityKind::Other {
             logs.entry(entry.task.clone()).or_default().push(entry);
         }

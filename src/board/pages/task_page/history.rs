@@ -6,7 +6,7 @@ use crate::board::model::activity::ActivityEntry;
 use crate::board::model::page::{TaskDetails, TimelineEntry};
 use crate::board::pages::layout::PageFrame;
 use crate::board::pages::markdown::markdown;
-use crate::board::pages::parts::{icon, initials, sign};
+use crate::board::pages::parts::{icon, sign};
 use crate::domain::{AgentId, Timestamp};
 use crate::files::task_file::BodyComment;
 use crate::tasks::view::phrases;
@@ -37,24 +37,15 @@ pub(super) fn history(frame: &PageFrame, page: &TaskDetails) -> Markup {
 }
 
 fn visit(frame: &PageFrame, entry: &TimelineEntry) -> Markup {
-    let to = entry.to.as_deref().map(|to| if to == "end" { "done" } else { to });
     let who = entry.agent.as_ref().map(|agent| frame.name(agent)).unwrap_or_default();
     html! {
-        @match (is_sent_back(entry), to) {
+        @match (is_sent_back(entry), &entry.to) {
             (true, _) => (sign("back", "bad", "sent back")),
             (false, Some(_)) => (sign("check", "ok", "passed")),
             (false, None) => (icon("stop")),
         }
         div {
-            p {
-                b { (who) } " "
-                @match (is_sent_back(entry), to) {
-                    (true, Some(to)) => { "sent it back from " (entry.station) " to " (to) },
-                    (false, Some(to)) => { (entry.station) " → " (to) },
-                    (_, None) => { (entry.outcome.replace('_', " ")) " at " (entry.station) },
-                }
-                " " span.muted { (phrases::lasting(entry.seconds)) }
-            }
+            p { b { (who) } " " (entry.words()) " " span.muted { (phrases::lasting(entry.seconds)) } }
             @if !entry.summary.is_empty() && entry.blockers.first() != Some(&entry.summary) { p.summary { (entry.summary) } }
             @if !entry.blockers.is_empty() { ul { @for text in &entry.blockers { li { (text) } } } }
             @if let Some(notes) = &entry.notes { p.summary { (notes) } }
@@ -64,35 +55,13 @@ fn visit(frame: &PageFrame, entry: &TimelineEntry) -> Markup {
 
 fn comment(frame: &PageFrame, comment: &BodyComment) -> Markup {
     let agent = comment.by.parse::<AgentId>().ok();
-    html! {
-        @match &agent {
-            Some(agent) => (frame.avatar(agent)),
-            None => span.who role="img" aria-label=(comment.by) { (initials(&comment.by)) },
-        }
-        div { p { b { (agent.as_ref().map_or(&*comment.by, |agent| frame.name(agent))) } } div.say.text { (markdown(&comment.text)) } }
-    }
+    let (sign, name) = frame.doer(agent.as_ref(), &comment.by);
+    html! { (sign) div { p { b { (name) } } div.say.text { (markdown(&comment.text)) } } }
 }
 
 fn act(frame: &PageFrame, entry: &ActivityEntry) -> Markup {
-    let (sign, name) = doer(frame, entry);
+    let (sign, name) = frame.doer(entry.agent.as_ref(), &entry.author);
     html! { (sign) div { p { b { (name) } " " (entry.words) } @if !entry.text.is_empty() { p.summary { (entry.text) } } } }
-}
-
-/// Returns the sign and the name of who did something.
-pub(in crate::board::pages) fn doer<'e>(
-    frame: &PageFrame,
-    entry: &'e ActivityEntry,
-) -> (Markup, &'e str) {
-    match &entry.agent {
-        Some(agent) => (frame.avatar(agent), frame.name(agent)),
-        None => {
-            let name = &*entry.author;
-            (
-                html! { span.who role="img" aria-label=(name) title=(name) { (initials(name)) } },
-                name,
-            )
-        }
-    }
 }
 
 /// Returns true if a visit sent the task back.

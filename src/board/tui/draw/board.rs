@@ -11,7 +11,7 @@ use super::super::project_view::ProjectView;
 use super::super::state::{ClickTarget, ScreenMap};
 use super::super::text::{both_ends, cut};
 use super::super::theme::Theme;
-use crate::board::model::columns::{BoardColumn, Card, Place};
+use crate::board::model::columns::{BoardColumn, Card};
 use crate::domain::{Priority, RoleId, Timestamp};
 use crate::tasks::view::phrases::{self, TurnKind};
 
@@ -93,20 +93,10 @@ fn head(
     }
     let (before, after) = (if is_before { "< " } else { "" }, if is_after { " >" } else { "" });
     both_ends(
-        &format!("{before}{}{roles}", place_name(&column.place)),
+        &format!("{before}{}{roles}", column.place.title()),
         &format!("{number}{after}"),
         width,
     )
-}
-
-/// Returns the name of a place for people.
-pub(super) fn place_name(place: &Place) -> &str {
-    match place {
-        Place::New => "new",
-        Place::Gate(gate) => gate.as_str(),
-        Place::Stranded => "gate is gone",
-        Place::Finished => "done",
-    }
 }
 
 /// Cards below each other.
@@ -195,8 +185,7 @@ fn facts(card: &Card, theme: Theme, now: Timestamp) -> Vec<(String, Style)> {
     let mut words =
         vec![(card.id.local().to_owned(), quiet), (phrases::short_age(card.since, now), quiet)];
     if !card.words.due.is_empty() {
-        words
-            .push((card.words.due.clone(), if card.overdue { theme.late() } else { Style::new() }));
+        words.push((card.words.due.clone(), due_style(card, theme)));
     }
     if card.escalated.is_some() {
         words.push(("escalated".to_owned(), theme.late()));
@@ -208,6 +197,10 @@ fn facts(card: &Card, theme: Theme, now: Timestamp) -> Vec<(String, Style)> {
     words.extend(counts.map(|count| (format!("{}/{}", count.done, count.total), quiet)));
     words.extend(card.tags.iter().map(|tag| (format!("#{}", cut(tag, 20)), quiet)));
     words
+}
+
+pub(super) fn due_style(card: &Card, theme: Theme) -> Style {
+    if card.overdue { theme.late() } else { Style::new() }
 }
 
 pub(super) fn mark_style(priority: Priority, theme: Theme) -> Style {

@@ -10,7 +10,7 @@ use super::super::project_view::ProjectView;
 use super::super::state::{ClickTarget, ScreenMap};
 use super::super::text::{cut, padded};
 use super::super::theme::Theme;
-use super::board::{Cards, mark_style};
+use super::board::{Cards, due_style, mark_style};
 use crate::board::model::columns::{BoardView, Card};
 use crate::domain::GateId;
 use crate::tasks::view::phrases;
@@ -53,10 +53,7 @@ pub(super) fn draw_list(
         let at = top + place;
         let row = Rect { y: area.y + u16::try_from(place).unwrap_or(0), height: 1, ..area };
         let age = padded(&phrases::short_age(card.since, board.at), 4, true);
-        let due = Span::styled(
-            padded(&card.words.due, dues, true),
-            if card.overdue { theme.late() } else { Style::new() },
-        );
+        let due = Span::styled(padded(&card.words.due, dues, true), due_style(card, theme));
         let mut end = vec![Span::styled(age, theme.quiet())];
         if area.width >= NARROW {
             end.splice(

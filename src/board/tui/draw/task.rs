@@ -12,7 +12,7 @@ use super::super::state::{ClickTarget, ScreenMap, TuiState};
 use super::super::text::{cut, wrapped};
 use super::super::theme::Theme;
 use super::super::update::acts::offered;
-use super::board::{mark_style, turn_style};
+use super::board::{due_style, mark_style, turn_style};
 use super::draw_rows;
 use crate::board::model::columns::{BoardView, Card};
 use crate::domain::{GateId, Priority};
@@ -81,10 +81,9 @@ fn facts<'l>(board: &BoardView, card: &Card, width: usize, theme: Theme) -> Vec<
         words.push((format!("{mark} {}", word.to_lowercase()), mark_style(card.priority, theme)));
     }
     if !card.words.due.is_empty() {
-        let late = if card.overdue { theme.late() } else { Style::new() };
         let due =
             if card.overdue { card.words.due.clone() } else { format!("due {}", card.words.due) };
-        words.push((due, late));
+        words.push((due, due_style(card, theme)));
     }
     let tags: Vec<String> = card.tags.iter().map(|tag| format!("#{tag}")).collect();
     words.push((cut(&tags.join(" "), width), theme.quiet()));
