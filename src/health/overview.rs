@@ -162,21 +162,15 @@ fn awaited(workspace: &Workspace, project: &CheckedProject, you: &AgentId) -> Ve
 
 /// Returns the tasks with a comment that mentions the reader.
 fn mentions(workspace: &Workspace, project: &CheckedProject, you: &AgentId) -> Vec<StatusEntry> {
-    let org = &project.in_force.rules.org;
-    let found = unseen(&workspace.paths, org, &project.listing, you).into_iter();
-    let entry = |mention: Mention| StatusEntry {
-        title: mention.title,
-        gate: mention.gate.map(|gate| gate.to_string()),
-        since: mention.at,
-        command: format!("aof show {}", mention.ticket.task),
-        ticket: mention.ticket,
-        priority: mention.priority,
-        due: None,
-        holders: org.agent_named(&mention.by).cloned().into_iter().collect(),
-        is_held: false,
-        reason: Some(format!("{} mentioned you", mention.by)),
+    let (org, listing) = (&project.in_force.rules.org, &project.listing);
+    let mention = |Mention { task, by, at }: Mention| {
+        let (task, _) = listing.tasks.iter().find(|(one, _)| one.id == task)?;
+        let reason = format!("{by} mentioned you");
+        let entry = entry(task, Some(at), reason, format!("aof show {}", task.id));
+        let holders = org.agent_named(&by).cloned().into_iter().collect();
+        Some(StatusEntry { holders, due: None, ..entry })
     };
-    found.map(entry).collect()
+    unseen(&workspace.paths, org, listing, you).into_iter().filter_map(mention).collect()
 }
 
 fn entry(

@@ -31,13 +31,11 @@ pub(crate) struct ActivityEntry {
 /// The kind of an act.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ActivityKind {
-    /// A task moved on, or ended.
+    /// A task was created, moved on, or ended.
     Step,
     /// A task moved on, because somebody judged the work.
     Decision,
     Comment,
-    /// A task was created.
-    Creation,
     /// Somebody took it, gave it back, changed it, held it, or let it go on.
     Other,
 }
@@ -117,7 +115,7 @@ fn act(rules: &Rules, event: &EventLine) -> Option<(ActivityKind, String, String
     let other = |words: String| (ActivityKind::Other, words, String::new());
     Some(match event.kind? {
         EventKind::TaskCreated | EventKind::TaskAdopted => {
-            (ActivityKind::Creation, "created it".to_owned(), String::new())
+            (ActivityKind::Step, "created it".to_owned(), String::new())
         }
         EventKind::TaskClaimed => other(at("took it")),
         EventKind::TaskAssigned => other(format!("gave it to {} at {gate}", text("agent"))),

@@ -299,7 +299,7 @@ impl BoardView {
 
     /// Takes out the mention of a task, which the reader sees now, and returns its time.
     pub(crate) fn see(&mut self, task: &TaskId) -> Option<Timestamp> {
-        let at = self.mentions.iter().position(|mention| mention.ticket.task == *task)?;
+        let at = self.mentions.iter().position(|mention| mention.task == *task)?;
         Some(self.mentions.remove(at).at)
     }
 

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::layout::{
     LISTED, NavPage, PageContent, PageFrame, hidden, left_out, names, prose, query_string,
 };
-use super::parts::{bars, due_class, form_id, icon, planned, quick_id, state, tag, turn_class};
+use super::parts::{bars, due_class, form_id, icon, planned, quick_id, state, tags, turn_class};
 use crate::board::model::columns::{BoardColumn, BoardLane, BoardView, Card, DoneCount, Place};
 use crate::board::model::decisions::{DecisionCard, DecisionChoice};
 use crate::domain::{RoleId, Status, counted};
@@ -17,9 +17,8 @@ use crate::tasks::view::phrases::TurnKind;
 pub(crate) mod list;
 pub(crate) mod waiting;
 
-/// The number of cards that a column shows at first, of tags that a card shows, and of values in a menu.
+/// The number of cards that a column shows at first, and of values in a menu.
 const FEW: usize = 25;
-const TAGS: usize = 2;
 const VALUES: usize = 20;
 /// The number of empty gates side by side that share one strip.
 const TOGETHER: usize = 3;
@@ -362,8 +361,7 @@ fn card_item(frame: &PageFrame, board: &BoardView, card: &Card) -> Markup {
                 span.far { (bars(card.priority)) (due(card)) }
             }
             div.foot {
-                @for text in card.tags.iter().take(TAGS) { (tag(text)) }
-                @if card.tags.len() > TAGS { span { "+" (card.tags.len() - TAGS) } }
+                (tags(&card.tags))
                 span.far { (turn(frame, card)) }
             }
             @if frame.acts() { (card_acts(frame, board, card)) }

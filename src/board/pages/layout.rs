@@ -297,21 +297,15 @@ impl PageFrame {
 
     /// Returns the number of problems or faults, and what the foot says of them; only the title of the page while they are not known.
     fn health_words(&self, page: NavPage) -> (Option<usize>, String) {
-        match (self.health, page) {
-            (Some(health), NavPage::Status) if health.problems == 0 => {
-                (Some(0), "In order".to_owned())
-            }
-            (Some(health), NavPage::Status) => {
-                (Some(health.problems), counted(health.problems, "problem"))
-            }
-            (Some(health), NavPage::Verify) if health.faults == 0 => {
-                (Some(0), format!("{} verified", counted(health.commits, "commit")))
-            }
-            (Some(health), NavPage::Verify) => {
-                (Some(health.faults), counted(health.faults, "finding"))
-            }
-            _ => (None, page.title().to_owned()),
-        }
+        let Some(ProjectHealth { problems, commits, faults }) = self.health else {
+            return (None, page.title().to_owned());
+        };
+        let verified = format!("{} verified", counted(commits, "commit"));
+        let (count, fine, word) = match page {
+            NavPage::Status => (problems, "In order".to_owned(), "problem"),
+            _ => (faults, verified, "finding"),
+        };
+        (Some(count), if count == 0 { fine } else { counted(count, word) })
     }
 
     fn account(&self) -> Markup {

@@ -9,6 +9,9 @@ use crate::tasks::view::phrases::{self, TurnKind};
 /// The drawings that pages refer to.
 const ICONS: &str = include_str!("../web/assets/icons.svg");
 
+/// The number of tags of a task that cards and lists show.
+const TAGS: usize = 2;
+
 const HUES: [&str; 6] = ["violet", "blue", "teal", "pink", "olive", "slate"];
 
 /// Returns the sheet of all drawings, once for each page.
@@ -59,6 +62,14 @@ pub(super) fn hue(tag: &str) -> &'static str {
 
 pub(super) fn tag(text: &str) -> Markup {
     html! { span class={ "tag " (hue(text)) } title=[(text.chars().count() > 14).then_some(text)] { (text) } }
+}
+
+/// Returns the first tags, and the number of the others.
+pub(super) fn tags(all: &[String]) -> Markup {
+    html! {
+        @for text in all.iter().take(TAGS) { (tag(text)) }
+        @if all.len() > TAGS { span.muted { "+" (all.len() - TAGS) } }
+    }
 }
 
 /// Returns the class for whose turn it is.

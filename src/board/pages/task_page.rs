@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::forms::{Posted, task_acts};
 use super::layout::{NavPage, PageContent, PageFrame, hidden, names, prose, query_string};
 use super::markdown::markdown;
-use super::parts::{bars, due_class, hue, icon, planned, sign, state, tag, turn_class};
+use super::parts::{bars, due_class, hue, icon, planned, sign, state, tags, turn_class};
 use crate::board::model::columns::{BoardView, Card};
 use crate::board::model::page::{OpenPoint, OpeningPage, TaskDetails};
 use crate::domain::{CompletionId, GateId, Priority, Status, TaskId};
@@ -159,7 +159,7 @@ fn fold(frame: &PageFrame, page: &TaskDetails, board: &BoardView, graph: &Markup
             summary {
                 (bars(priority)) (phrases::priority(priority))
                 @if let Some(card) = card.filter(|card| card.due.is_some()) { span class=(due_class(card)) { (card.words.due) } }
-                @for text in sheet.tags.iter().take(2) { (tag(text)) }
+                (tags(&sheet.tags))
                 span.far { "Details" }
                 (icon("down"))
             }

@@ -99,7 +99,7 @@ impl ProjectView {
 
     /// Returns the comment in a task that mentions the reader.
     pub(super) fn mention(&self, task: &TaskId) -> Option<&Mention> {
-        self.board.as_ref()?.mentions.iter().find(|mention| mention.ticket.task == *task)
+        self.board.as_ref()?.mentions.iter().find(|mention| mention.task == *task)
     }
 
     /// Shows only the cards that pass the filter.
@@ -195,10 +195,11 @@ impl ProjectView {
     fn waiting(&self) -> Vec<ListedTask> {
         let Some(board) = &self.board else { return Vec::new() };
         // Each branch of a fork has a ticket of its own: the first one counts.
-        let mentions = board.mentions.iter().map(|mention| &mention.ticket);
-        let tickets: Vec<_> = board.waiting_for_you.iter().chain(mentions).collect();
-        let tickets = tickets.into_iter().enumerate().rev();
-        let order: HashMap<&TaskId, usize> = tickets.map(|(at, one)| (&one.task, at)).collect();
+        let decisions = board.waiting_for_you.iter().map(|ticket| &ticket.task);
+        let tasks = decisions.chain(board.mentions.iter().map(|mention| &mention.task));
+        let tasks: Vec<&TaskId> = tasks.collect();
+        let tasks = tasks.into_iter().enumerate().rev();
+        let order: HashMap<&TaskId, usize> = tasks.map(|(at, task)| (task, at)).collect();
         let mut found = Vec::new();
         for (lane, shown) in board.lanes.iter().enumerate() {
             for (column, cards) in shown.columns.iter().enumerate() {

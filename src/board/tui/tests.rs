@@ -441,10 +441,7 @@ fn a_wide_terminal_shows_the_task_beside_the_board() {
 fn a_mention_waits_in_the_list_until_its_task_was_open() {
     let mut state = state((80, 24));
     let mention = Mention {
-        ticket: "AOF-aaa@1".parse().unwrap(),
-        title: "Add login".to_owned(),
-        gate: None,
-        priority: Priority::Medium,
+        task: "AOF-aaa".parse().unwrap(),
         by: "human-ben".to_owned(),
         at: time("2026-02-16T09:00:00Z"),
     };

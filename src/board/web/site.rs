@@ -108,7 +108,7 @@ impl SiteReader {
     pub(super) fn see(&self, task: &TaskId, clock: Clock) -> Option<Timestamp> {
         let mut seen = None;
         self.state.send_if_modified(|state| {
-            let is_of = |mention: &Mention| mention.ticket.task == *task;
+            let is_of = |mention: &Mention| mention.task == *task;
             let board = state.board.as_mut().filter(|board| board.mentions.iter().any(is_of));
             seen = board.and_then(|board| Arc::make_mut(board).see(task));
             if seen.is_some() {

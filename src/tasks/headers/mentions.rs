@@ -6,17 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use super::listing::Listing;
 use super::summary::time;
-use crate::domain::{AgentId, GateId, Org, Priority, TaskId, Ticket, Timestamp};
+use crate::domain::{AgentId, Org, TaskId, Timestamp};
 use crate::storage::header_cache::Hint;
 use crate::storage::{Paths, StoreError};
 
 /// A comment that mentions the reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mention {
-    pub ticket: Ticket,
-    pub title: String,
-    pub gate: Option<GateId>,
-    pub priority: Priority,
+    pub task: TaskId,
     /// The author, as the comment names them.
     pub by: String,
     pub at: Timestamp,
@@ -48,17 +45,10 @@ pub(crate) fn unseen(
             seen.get_or_insert_with(|| SeenMentions::load(paths).unwrap_or_default());
         let last = seen.get(person.as_str()).and_then(|tasks| tasks.get(task.id.as_str()));
         if last.is_none_or(|last| *last < head.at) {
-            found.push(Mention {
-                ticket: task.ticket(),
-                title: task.title.clone(),
-                gate: task.current_gate().cloned(),
-                priority: task.priority(),
-                by: head.by.clone(),
-                at: time(head.at),
-            });
+            found.push(Mention { task: task.id.clone(), by: head.by.clone(), at: time(head.at) });
         }
     }
-    found.sort_by(|a, b| b.at.cmp(&a.at).then_with(|| a.ticket.task.cmp(&b.ticket.task)));
+    found.sort_by(|a, b| b.at.cmp(&a.at).then_with(|| a.task.cmp(&b.task)));
     found
 }
 

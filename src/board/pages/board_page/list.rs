@@ -5,13 +5,12 @@ use maud::{Markup, html};
 use super::{BoardQuery, chips, filter_menus, no_hit, parsed, wants_done};
 use crate::board::model::columns::{BoardView, Card, Place};
 use crate::board::pages::layout::{NavPage, PageContent, PageFrame, prose, query_string};
-use crate::board::pages::parts::{bars, due_class, icon, state, tag, turn_class};
+use crate::board::pages::parts::{bars, due_class, icon, state, tags, turn_class};
 use crate::domain::{Priority, counted};
 use crate::tasks::view::phrases;
 
-/// The number of tasks that the page shows at first, and of tags of a task.
+/// The number of tasks that the page shows at first.
 const MOST: usize = 200;
-const TAGS: usize = 2;
 
 /// The columns by which a list can be sorted, with their titles and classes.
 const COLUMNS: [(&str, &str, &str); 5] = [
@@ -123,13 +122,13 @@ fn table(frame: &PageFrame, cards: Vec<&Card>, query: &BoardQuery, group: &str) 
                 @if frame.acts() { th scope="col" { label.check.script { input #all type="checkbox" aria-label="Select all"; } } }
                 @for (name, title, class) in columns.clone() {
                     @if *name == "title" { th scope="col" { span.hidden { "Priority" } } }
-                    @if *name == "due" { (tags_head()) }
+                    @if *name == "due" { th.tags scope="col" { "Tags" } }
                     th scope="col" class=(class) aria-sort=[is_sorted(name).then_some("ascending")] {
                         @if frame.links.is_live() { a href=(address(query, &page, name, "")) { (title) @if is_sorted(name) { (icon("down")) } } }
                         @else { (title) }
                     }
                 }
-                @if !has_due { (tags_head()) }
+                @if !has_due { th.tags scope="col" { "Tags" } }
                 th.number.age scope="col" { "Age" }
             } }
             @for (name, cards) in &groups {
@@ -144,10 +143,6 @@ fn table(frame: &PageFrame, cards: Vec<&Card>, query: &BoardQuery, group: &str) 
             @if count > MOST && frame.you.is_some() { ", of which " (MOST) " are here: filter, or " code { "aof list" } }
         }
     }
-}
-
-fn tags_head() -> Markup {
-    html! { th.tags scope="col" { "Tags" } }
 }
 
 fn ended(card: &Card) -> String {
@@ -165,21 +160,11 @@ fn row(frame: &PageFrame, card: &Card, has_due: bool) -> Markup {
             td.title { div { (state(card)) a dir="auto" href=(frame.links.task(&card.id)) { (card.title) @if let Some(parts) = card.children { " (" (parts.done) "/" (parts.total) ")" } } } }
             td.gate { @if let Some(gate) = &card.gate { (gate) } }
             td class={ "turn " (turn_class(turn.kind)) } title=(turn.phrase) { (turn.phrase) }
-            @if !has_due { (tags(card)) }
+            td.tags { (tags(&card.tags)) }
             @if has_due {
-                (tags(card))
                 td class={ "number " (due_class(card)) } { @if let Some(due) = card.due { time datetime=(due) title=(due) { (card.words.due) } } @else if card.overdue { "late" } }
             }
             td.number.age { (frame.short_age(card.since)) }
-        }
-    }
-}
-
-fn tags(card: &Card) -> Markup {
-    html! {
-        td.tags {
-            @for text in card.tags.iter().take(TAGS) { (tag(text)) }
-            @if card.tags.len() > TAGS { span.muted { "+" (card.tags.len() - TAGS) } }
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::board::pages::markdown::markdown;
 use crate::board::pages::parts::{bars, due_class, icon, quick_id};
 use crate::board::pages::task_page::diff::work;
 use crate::board::pages::task_page::{has_open_points, open_points, settled_points};
-use crate::domain::{Priority, Ticket, counted};
+use crate::domain::{GateId, Priority, Ticket, Timestamp, counted};
 use crate::tasks::headers::mentions::Mention;
 use crate::tasks::view::work_diff::WorkDiff;
 
@@ -64,20 +64,29 @@ pub(crate) fn waiting(
 
 /// Returns the row of a comment that mentions the reader. Opening the task takes it away.
 fn mention_row(frame: &PageFrame, board: &BoardView, mention: &Mention) -> Markup {
-    let id = &mention.ticket.task;
     html! {
-        li.mention #{ "mention-" (id) } data-task=(id) data-ticket=(mention.ticket) {
-            div.row {
-                span {} (icon("say"))
-                @if mention.priority == Priority::Medium { span.no-bars {} } @else { (bars(mention.priority)) }
-                code title=(id) { (id.local()) }
-                h2 { a dir="auto" href=(frame.links.task(id)) { (mention.title) } }
-                span.gate { @if let Some(gate) = &mention.gate { (gate) } }
-                span.due {}
-                span.age { (frame.short_age(mention.at)) }
-                div.acts { span.said { b { (board.author(&mention.by)) } " mentioned you" } }
+        @if let Some(card) = board.card(&mention.task) {
+            li.mention #{ "mention-" (card.id) } data-task=(card.id) data-ticket=(card.ticket) {
+                div.row {
+                    span {} (icon("say"))
+                    (cells(frame, card, card.gate.as_ref().map_or("", GateId::as_str), mention.at))
+                    div.acts { span.said { b { (board.author(&mention.by)) } " mentioned you" } }
+                }
             }
         }
+    }
+}
+
+/// Returns the cells of a row between its sign and its acts.
+fn cells(frame: &PageFrame, card: &Card, gate: &str, since: Timestamp) -> Markup {
+    html! {
+        @if card.priority == Priority::Medium { span.no-bars {} } @else { (bars(card.priority)) }
+        code title=(card.id) { (card.id.local()) }
+        h2 { a dir="auto" href=(frame.links.task(&card.id)) { (card.title) } }
+        span.gate title=(gate) { (gate) }
+        @if let Some(due) = card.due { time class={ "due " (due_class(card)) } datetime=(due) title=(due) { (card.words.due) } }
+        @else { span.due {} }
+        span.age { (frame.short_age(since)) }
     }
 }
 
@@ -97,13 +106,7 @@ fn row(
             div.row {
                 label.check { input type="checkbox" form="bulk" name="tickets" value=(decision.ticket) aria-label={ "Select " (local) }; }
                 a.twist href=(twist) aria-expanded=(is_open) aria-label={ "Look at " (local) } { (icon("down")) }
-                @if card.priority == Priority::Medium { span.no-bars {} } @else { (bars(card.priority)) }
-                code title=(card.id) { (local) }
-                h2 { a dir="auto" href=(frame.links.task(&card.id)) { (card.title) } }
-                span.gate title=(decision.gate) { (decision.gate) }
-                @if let Some(due) = card.due { time class={ "due " (due_class(card)) } datetime=(due) title=(due) { (card.words.due) } }
-                @else { span.due {} }
-                span.age { (frame.short_age(card.since)) }
+                (cells(frame, card, &decision.gate, card.since))
                 div.acts {
                     @if frame.acts() { (decision_acts(frame, decision, true)) }
                     a.icon href={ (frame.links.task(&card.id)) "#do" } data-acts aria-label={ "More acts for " (local) } { (icon("more")) }
