@@ -15,7 +15,7 @@ use unicode_width::UnicodeWidthStr;
 use super::key_table::foot;
 use super::state::{ScreenMap, TuiState};
 use super::text::{both_ends, cut, fitted, wrapped};
-use crate::board::model::columns::BoardColumn;
+use crate::board::model::columns::{BoardColumn, BoardView};
 use crate::files::printable::one_line;
 
 /// The size below which nothing useful can be shown.
@@ -125,7 +125,7 @@ fn draw_head(state: &TuiState, frame: &mut Frame<'_>, area: Rect) {
         .collect();
     let mut right = Vec::new();
     let board = shown.board.as_deref();
-    let waiting = board.map_or(0, |board| board.waiting_count());
+    let waiting = board.map_or(0, BoardView::waiting_count);
     let waits = if waiting == 1 { "waits" } else { "wait" };
     // The list of what waits has that as its title.
     let is_said = waiting > 0 && !shown.in_list;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::listing::Listing;
-use super::summary::time;
+use super::summary::{TaskSummary, time};
 use crate::domain::{AgentId, Org, TaskId, Timestamp};
 use crate::storage::header_cache::Hint;
 use crate::storage::{Paths, StoreError};
@@ -37,7 +37,8 @@ pub(crate) fn unseen(
     let is_person = |name: &str| org.agent_named(name) == Some(person);
     let mut seen: Option<SeenMentions> = None;
     let mut found = Vec::new();
-    for (task, _) in listing.tasks.iter().filter(|(task, _)| !task.comments.is_empty()) {
+    let is_near = |task: &TaskSummary| person.is_human() && !task.comments.is_empty();
+    for (task, _) in listing.tasks.iter().filter(|(task, _)| is_near(task)) {
         let comments = task.comments.iter().rev().take_while(|head| !is_person(&head.by));
         let mut mentions = comments.filter(|head| head.names.iter().any(|name| is_person(name)));
         let Some(head) = mentions.next() else { continue };
