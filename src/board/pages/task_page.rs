@@ -144,7 +144,7 @@ pub(super) fn settled_points(frame: &PageFrame, points: &[OpenPoint]) -> Markup 
     let settled: Vec<_> = points.iter().filter(|point| is_settled(frame, point)).collect();
     html! {
         @if let Some(first) = settled.first() {
-            h3 { "Settled since you sent it back " (frame.ago(first.at)) }
+            h3 { "Settled since you sent it back, " (frame.ago(first.at)) }
             ul.points { @for point in &settled { li { (sign("done", "ok", "settled")) p { (point.text) } } } }
         }
     }
