@@ -411,7 +411,7 @@ def doctor(garden, stand_in, version):
 
 
 def connected(garden, stand_in):
-    """One command connects Claude Code: nobody says which agent it is, and it works as the first one of org.yaml."""
+    """One command connects Claude Code: nobody says which agent it is, and it works as the only one of org.yaml."""
     root = garden.root.parent / "meadow"
     garden.run(garden.aof, "init", "--agents", str(root))
     # What a person answers when Claude Code asks whether it may start the project's servers.

@@ -202,7 +202,7 @@ def inspect(garden, era):
 
 def wired(garden):
     """The files that `aof init --agents` writes start the server, here as the Inspector reads them: it expands no variables."""
-    garden.run(garden.aof, "init", "--agents")
+    garden.run(garden.aof, "init", "--agents", "--agent", "agent-1")
     environment = garden.environment["PATH"]
     garden.environment["PATH"] = os.pathsep.join([os.path.dirname(garden.aof), environment])
     for file, agent in [(".mcp.json", None), (".gemini/settings.json", None), (".cursor/mcp.json", "agent-1")]:

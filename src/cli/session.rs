@@ -275,13 +275,20 @@ impl Session {
         }
     }
 
-    /// Asks the person a question; anything but a yes means no.
-    pub(crate) fn confirm(&self, question: &str) -> CliResult<bool> {
+    /// Asks the person a question, and returns the line without surrounding blanks; `None` if the input has ended.
+    pub(crate) fn ask(&self, question: &str) -> CliResult<Option<String>> {
         let mut stderr = anstream::stderr();
         let _ = write!(stderr, "{}", inert(question)).and_then(|()| stderr.flush());
         let mut line = String::new();
-        io::stdin().read_line(&mut line).map_err(|cause| CliError::input("stdin", &cause))?;
-        Ok(matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+        let read = io::stdin().read_line(&mut line);
+        let read = read.map_err(|cause| CliError::input("stdin", &cause))?;
+        Ok((read > 0).then(|| line.trim().to_owned()))
+    }
+
+    /// Asks the person a question; anything but a yes means no.
+    pub(crate) fn confirm(&self, question: &str) -> CliResult<bool> {
+        let line = self.ask(question)?.unwrap_or_default();
+        Ok(matches!(line.to_ascii_lowercase().as_str(), "y" | "yes"))
     }
 
     /// Returns the task that a command is to change. At a terminal, a part of its id or a word of its title is confirmed.

@@ -105,24 +105,24 @@ impl AgentFile {
         }
     }
 
-    /// Returns a description of the file for people.
-    pub(crate) fn what(self) -> &'static str {
+    /// Returns the reader of the file, in the words of people.
+    pub(crate) fn reader(self) -> &'static str {
         match self {
-            Self::Instructions => "how to work on tasks, for every coding agent",
-            Self::ClaudeInstructions => "has Claude Code read AGENTS.md",
-            Self::ClaudeCode => "the MCP server, for Claude Code",
-            Self::ClaudeSettings => "who acts in the shells of Claude Code",
-            Self::Codex => "the MCP server, for Codex, in a project that it trusts",
-            Self::GeminiCli => "the MCP server, for Gemini CLI",
-            Self::OpenCode => "the MCP server, for OpenCode",
-            Self::VsCode => "the MCP server, for VS Code",
-            Self::Cursor => "the MCP server, for Cursor",
+            Self::Instructions | Self::ClaudeInstructions => "all of them: how to work on tasks",
+            Self::ClaudeCode | Self::ClaudeSettings => "Claude Code",
+            Self::Codex => "Codex, once it trusts the project",
+            Self::GeminiCli => "Gemini CLI",
+            Self::OpenCode => "OpenCode",
+            Self::VsCode => "VS Code",
+            Self::Cursor => "Cursor",
         }
     }
 
-    /// Returns the client that starts the server as the file says; `None` for the instructions.
+    /// Returns the client that starts the server as the file says; `None` for other files.
     pub(crate) fn client(self) -> Option<&'static str> {
-        self.what().strip_prefix("the MCP server, for ").and_then(|rest| rest.split(',').next())
+        let is_server =
+            ![Self::Instructions, Self::ClaudeInstructions, Self::ClaudeSettings].contains(&self);
+        self.reader().split(',').next().filter(|_| is_server)
     }
 
     /// Returns the new text of the file, given the current one: the same if nothing is missing. `agent` acts if the client's
@@ -154,6 +154,20 @@ impl AgentFile {
             }
             _ => with_member(current, self.path(current), NAME, &self.server(agent)),
         }
+    }
+
+    /// Returns the agent that the settings of Claude Code name for its shells.
+    pub(crate) fn agent_of_shells(settings: &str) -> Option<AgentId> {
+        json_value(settings)?.pointer(&pointer(&["env"], WHO))?.as_str()?.parse().ok()
+    }
+
+    /// Returns the text of the file with another agent in place of the one that it names.
+    pub(crate) fn renamed(self, text: &str, before: &AgentId, agent: &AgentId) -> String {
+        if matches!(self, Self::Instructions | Self::ClaudeInstructions) {
+            return text.to_owned();
+        }
+        let text = text.replace(&format!("\"{before}\""), &format!("\"{agent}\""));
+        text.replace(&format!("${{{WHO}:-{before}}}"), &format!("${{{WHO}:-{agent}}}"))
     }
 
     /// Returns the text of the file without our part; empty if it has nothing else. Fails if our part cannot be removed.

@@ -59,10 +59,17 @@ pub(crate) struct WiringRefusal {
     pub fix: String,
 }
 
+impl Wiring {
+    /// Returns true if the file is written.
+    pub(crate) fn changes(&self) -> bool {
+        matches!(self, Self::Written { .. })
+    }
+}
+
 impl WiredAgents {
     /// Returns true if any file is written.
     pub(crate) fn changes(&self) -> bool {
-        self.files.iter().any(|file| matches!(file.fate, Wiring::Written { .. }))
+        self.files.iter().any(|file| file.fate.changes())
     }
 
     /// Returns the files that were left alone, with the reasons.
@@ -146,17 +153,29 @@ pub(crate) fn agents_to_wire(
     plan(folder, agent, repository.as_ref().zip(head.as_ref()))
 }
 
+/// Returns the agent that the files in a folder name already.
+pub(crate) fn wired_agent(root: &Path) -> Option<AgentId> {
+    let path = root.join(AgentFile::ClaudeSettings.places()[0]);
+    AgentFile::agent_of_shells(&std::fs::read_to_string(path).ok()?)
+}
+
 fn plan(
     root: &Path,
     agent: Option<&AgentId>,
     committed: Option<(&Repository, &Head)>,
 ) -> Result<WiredAgents, ProjectError> {
+    let before = wired_agent(root);
     let files = AgentFile::ALL.into_iter().map(|file| {
         let places = file.places();
         let exists = |place: &&str| root.join(place).symlink_metadata().is_ok();
         let place = places.iter().copied().find(exists).unwrap_or(places[0]);
         let path: ProjectPath = place.parse()?;
-        let merged = |current: Option<&str>| file.merged(current, agent);
+        let merged = |current: Option<&str>| match (current, &before, agent) {
+            (Some(text), Some(before), Some(agent)) => {
+                file.merged(Some(&file.renamed(text, before, agent)), Some(agent))
+            }
+            _ => file.merged(current, agent),
+        };
         let fate = fate(root, committed, (file, &path), &merged)?;
         Ok(WiredFile { file, path, fate })
     });

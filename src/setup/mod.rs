@@ -1,5 +1,6 @@
 //! Sets up projects: init, templates, imports, monitoring, and files for coding agents.
 
+pub(crate) mod agent_choice;
 pub(crate) mod agent_files;
 pub(crate) mod agent_wiring;
 pub(crate) mod create_workflow;

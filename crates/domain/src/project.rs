@@ -375,13 +375,6 @@ impl Org {
         let known = self.agent(agent).and_then(|known| known.email.clone());
         known.unwrap_or_else(|| format!("{agent}{NO_EMAIL}"))
     }
-
-    /// Returns the first agent of the roles, then of the register, that is not a person.
-    pub fn first_program(&self) -> Option<&AgentId> {
-        let of_roles = self.roles.iter().flat_map(|(_, role)| &role.agents);
-        let mut all = of_roles.chain(self.agents.iter().flat_map(BTreeMap::keys));
-        all.find(|agent| !agent.is_human())
-    }
 }
 
 #[cfg(test)]

@@ -1,31 +1,31 @@
 //! `aof init`
 
+mod additions;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
+use self::additions::{Added, item};
 use crate::cli::{
-    CliResult, DryRunOption, Output, Session, bold, cyan, now, of_commit, short, template, yellow,
+    CliError, CliResult, DryRunOption, Output, Session, bold, now, of_commit, short, template,
+    typed_command,
 };
-use crate::domain::{AgentId, BranchName};
+use crate::domain::{AgentId, BranchName, RoleId};
 use crate::files::printable::inert;
 use crate::git::CommitId;
-use crate::history::merge_driver::{ATTRIBUTES, HOOK_LINE};
+use crate::history::merge_driver::ATTRIBUTES;
 use crate::project::git_hints::GitCommands;
 use crate::project::open::follow_branch;
 use crate::project::workspace::{Workspace, warn_in_log};
-use crate::rules::Rules;
-use crate::setup::agent_files::AgentFile;
-use crate::setup::agent_wiring::{WiredAgents, WiredFile, Wiring, agents_to_wire, wire_agents};
+use crate::setup::agent_choice::AgentChoice;
+use crate::setup::agent_wiring::{agents_to_wire, wire_agents, wired_agent};
 use crate::setup::init::init_on_branch;
 use crate::setup::init::{CreatedProject, NewProject, init, is_unfinished, repository_around};
-use crate::setup::monitoring::{
-    MonitoringFate, MonitoringFile, MonitoringReport, add_monitoring, monitoring_to_add,
-};
+use crate::setup::monitoring::{add_monitoring, monitoring_to_add};
 use crate::setup::remove::remove;
 use crate::setup::template::Template;
-use crate::storage::layout::{BRANCH, INBOX};
 use crate::storage::{Paths, ProjectPath};
 use crate::system::terminal::{all_quoted, quoted};
 use crate::tasks::plan::DryRun;
@@ -33,7 +33,10 @@ use crate::tasks::view::task_view::task_value;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
-In `.git`, where no commit holds it, two things are set up, so that git merges tasks by their meaning and loses none of their \
+A new project is `project.yaml`, `org.yaml` and a first task in `tasks/`, in one commit. `.aof/` is local and never committed: \
+completion files are dropped into its `inbox`, and editors find schemas there. With `--branch`, all of it is in `.aof/branch`.
+
+`.gitattributes` has git merge tasks by their meaning. In `.git`, where no commit holds it, two things are set up, so that git merges tasks by their meaning and loses none of their \
 history: the merge driver `merge.aof` in its configuration, and the hooks `pre-commit` and `pre-merge-commit`, unless there are \
 some already. `aof init --remove` takes them out again.
 
@@ -41,6 +44,7 @@ Examples:
   aof init                           here, in an empty folder or a git repository
   aof init garden --template sdlc    in a folder of its own, with the gates of a software project
   aof init --agents                  connect coding agents to a project, new or not
+  aof init --agents --agent bot-1    the same, and they act as bot-1
   aof init --observability           alerts, a dashboard and a runbook, in a project new or not
   aof init --dry-run                 see what would be written")]
 pub(crate) struct InitArgs {
@@ -59,10 +63,14 @@ pub(crate) struct InitArgs {
     branch: Option<BranchName>,
     /// Tell coding agents how to work on tasks: a block in AGENTS.md, a line in CLAUDE.md, and the MCP server in the project's
     /// configuration for Claude Code, Codex, Gemini CLI, OpenCode, VS Code and Cursor. In an existing project it does only that.
-    /// What others wrote in these files stays, and a second run changes nothing. They name the first agent of org.yaml that is
-    /// no person; `AOF_AGENT` in a client's environment names another
+    /// What others wrote in these files stays, and a second run changes nothing. They name one agent of org.yaml, which is no
+    /// person: two sessions under one name are one agent. `AOF_AGENT` in a client's environment names another, but not in the
+    /// shells of Claude Code and Codex
     #[arg(long)]
     agents: bool,
+    /// The agent that these clients act as. Without it you are asked, if org.yaml has several; later it names another
+    #[arg(long, value_name = "ID", requires = "agents")]
+    agent: Option<AgentId>,
     /// Add `monitoring/` with alerts for Prometheus, a dashboard for Grafana, and a runbook. In an existing project it does only
     /// that. Existing files stay as they are
     #[arg(long)]
@@ -100,6 +108,9 @@ pub(crate) fn run(session: &Session, args: &InitArgs) -> CliResult {
     } else {
         args.branch.clone()
     };
+    let choice = args.agents.then(|| AgentChoice::in_template(template));
+    let agent = choice.map(|choice| agent_to_wire(session, args, &new.folder, Some(&choice)));
+    let agent = agent.transpose()?.flatten();
     let created = match &branch {
         Some(branch) => {
             init_on_branch(&new, branch, now(), &open, &session.checkout_wait("init"), mode)?
@@ -108,30 +119,20 @@ pub(crate) fn run(session: &Session, args: &InitArgs) -> CliResult {
     };
     let added = if mode == DryRun::Yes {
         Added {
-            agents: args
-                .agents
-                .then(|| agents_to_wire(&new.folder, first(&created.rules)))
-                .transpose()?,
+            agents: args.agents.then(|| agents_to_wire(&new.folder, agent.as_ref())).transpose()?,
             monitoring: args.observability.then(|| monitoring_to_add(&new.folder)).transpose()?,
         }
     } else {
         // Agents work where the code is.
         let root = created.checkout.as_ref().map_or(&created.root, |checkout| &checkout.root);
-        added(session, args, root, first(&created.rules), mode)?
+        added(session, args, root, agent.as_ref(), mode)?
     };
     if session.output.is_json() {
         let mut value = value(template, &created);
         added.put(&mut value);
         session.output.change_data(value, mode);
     } else {
-        show(session, args, &created, &added, mode);
-        if let Some(code) = code.filter(|_| !asks && mode == DryRun::No) {
-            session.output.line(format!(
-                "\nEach branch has its own tasks. To share them among all branches and worktrees, before you create some: `git reset \
-                 --keep {}`, then this command again with `--branch {BRANCH_NAME}`",
-                short(code)
-            ));
-        }
+        show(session, args, (&created, &added), code.filter(|_| !asks), mode);
     }
     Ok(added.exit_code())
 }
@@ -212,14 +213,16 @@ fn code(folder: &Path) -> CliResult<Option<CommitId>> {
 fn add(session: &Session, args: &InitArgs, root: &Path, mode: DryRun) -> CliResult {
     let open = Workspace::open(root, "aof init".to_owned(), now, session.wait, warn_in_log);
     let in_force = open.and_then(|workspace| workspace.rules()).ok();
-    let agent = in_force.as_ref().and_then(|in_force| first(&in_force.rules));
-    let added = added(session, args, root, agent, mode)?;
+    let choice = in_force.map(|in_force| AgentChoice::in_project(&in_force.rules));
+    let agent = args.agents.then(|| agent_to_wire(session, args, root, choice.as_ref()));
+    let agent = agent.transpose()?.flatten();
+    let added = added(session, args, root, agent.as_ref(), mode)?;
     if session.output.is_json() {
         let mut value = json!({"root": root.display().to_string()});
         added.put(&mut value);
         session.output.change_data(value, mode);
     } else {
-        added.show(session, mode, "");
+        added.show(session.output, mode);
         if mode == DryRun::Yes {
             session.output.line("dry run: nothing was written");
         }
@@ -227,9 +230,69 @@ fn add(session: &Session, args: &InitArgs, root: &Path, mode: DryRun) -> CliResu
     Ok(added.exit_code())
 }
 
-/// Returns the agent that the files for clients name.
-fn first(rules: &Rules) -> Option<&AgentId> {
-    rules.org.first_program()
+/// Returns the agent that the files for clients name: the given one, the one that they name already, the only one, or the one that
+/// the person chooses. Without valid rules, no choice is known.
+fn agent_to_wire(
+    session: &Session,
+    args: &InitArgs,
+    root: &Path,
+    choice: Option<&AgentChoice>,
+) -> CliResult<Option<AgentId>> {
+    let Some(choice) = choice else { return Ok(args.agent.clone().or_else(|| wired_agent(root))) };
+    let listed = |(agent, roles): &(AgentId, Vec<RoleId>)| match roles.as_slice() {
+        [] => agent.to_string(),
+        roles => {
+            let roles: Vec<&str> = roles.iter().map(RoleId::as_str).collect();
+            format!("{agent} ({})", roles.join(", "))
+        }
+    };
+    let listed: Vec<String> = choice.agents.iter().map(listed).collect();
+    let refused = |code, problem: String, command: String| {
+        let fix = match choice.likely() {
+            Some(agent) => format!("run `{command} --agent {agent}`, or name another of them"),
+            None => "add an agent to a role in org.yaml".to_owned(),
+        };
+        Err(CliError::refused(code, problem, fix))
+    };
+    if let Some(agent) = &args.agent {
+        if choice.agents.iter().any(|(known, _)| known == agent) {
+            return Ok(Some(agent.clone()));
+        }
+        let problem = format!("clients cannot act as `{agent}`; agents: {}", listed.join(", "));
+        return refused("unknown_agent", problem, "aof init --agents".to_owned());
+    }
+    if let Some(agent) = wired_agent(root) {
+        return Ok(Some(agent));
+    }
+    if let [] | [_] = choice.agents.as_slice() {
+        return Ok(choice.likely().cloned());
+    }
+    if Session::at_terminal() && !session.output.is_json() {
+        return choose(session, choice, &listed).map(Some);
+    }
+    let problem =
+        format!("clients act as one agent, and org.yaml has several: {}", listed.join(", "));
+    refused("several_agents", problem, typed_command())
+}
+
+/// Asks the person for one of the agents.
+fn choose(session: &Session, choice: &AgentChoice, listed: &[String]) -> CliResult<AgentId> {
+    let likely = choice.likely().expect("there are several agents");
+    session.output.say("coding agents act here as one of");
+    for (number, agent) in (1..).zip(listed) {
+        session.output.say(format!("  {number}  {agent}"));
+    }
+    loop {
+        let Some(line) = session.ask(&format!("which one? [{likely}] "))? else {
+            let fix = format!("name one with `--agent {likely}`");
+            return Err(CliError::refused("several_agents", "no agent was chosen", fix));
+        };
+        match choice.named(&line) {
+            Some(agent) => return Ok(agent.clone()),
+            None if line.is_empty() => return Ok(likely.clone()),
+            None => session.output.say("type a number or an id of the list"),
+        }
+    }
 }
 
 fn added(
@@ -246,87 +309,81 @@ fn added(
     })
 }
 
-fn show(session: &Session, args: &InitArgs, created: &CreatedProject, added: &Added, mode: DryRun) {
+/// Shows a new project in at most ten lines, details of a dry run and refusals aside.
+fn show(
+    session: &Session,
+    args: &InitArgs,
+    (created, added): (&CreatedProject, &Added),
+    code: Option<CommitId>,
+    mode: DryRun,
+) {
     let output = session.output;
     let verb = if mode == DryRun::Yes { "would begin" } else { "began" };
     let repository = if created.new_repository { ", in a new git repository" } else { "" };
     let (name, root, commit) =
         (&created.name, created.root.display(), of_commit(created.first.commit));
     output.line(inert(&format!("{verb} `{name}` in {root}{repository}{commit}")));
-    item(output, "project.yaml", "the gates that every task goes through");
-    item(output, "org.yaml", "who works at them");
+    item(output, "project.yaml, org.yaml", "the gates of every task, and who works at them");
     item(output, created.first.path.as_str(), "a first task, which explains itself");
-    if created.committed.iter().any(|path| path.as_str() == ATTRIBUTES) {
-        item(output, ATTRIBUTES, "has git merge tasks by their meaning");
-    }
-    if created.checkout.is_none() {
-        item(output, ".aof/", "local, never committed: the inbox, the lock, schemas for editors");
-    }
+    show_set_up(output, &session.directory.join(&args.folder), created);
     if let Some(checkout) = &created.checkout {
-        let what = "local, never committed: completion files are dropped there";
-        item(output, &format!("{BRANCH}/{INBOX}/"), what);
         let (branch, commit) = (inert(&checkout.branch), of_commit(checkout.commit));
-        let what =
-            format!("on your branch `{branch}`{commit}: says which branch the project is on");
+        let what = format!("on `{branch}`{commit}: names the branch of the tasks");
         checkout.committed.iter().for_each(|path| item(output, path.as_str(), &what));
     }
-    show_set_up(output, &session.directory.join(&args.folder), created);
-    added.show(session, mode, "\n");
+    added.show_items(output);
+    added.show_details(output, mode);
     if mode == DryRun::Yes {
         output.line("dry run: nothing was written");
         return;
     }
-    output.line(format!("\n{}", bold("try next:")));
+    let mut first = format!("aof show {}", created.first.after.task.id);
     if args.folder.as_os_str() != "." {
         let folder = args.folder.display().to_string();
         let end_of_options = if folder.starts_with('-') { "-- " } else { "" };
-        output.line(format!("  cd {end_of_options}{}", inert(&quoted(&folder))));
+        first = format!("cd {end_of_options}{} && {first}", inert(&quoted(&folder)));
     }
-    let first = &created.first.after.task.id;
-    let show = format!("aof show {first}");
-    output.line(format!("  {show:<26}  read the first task, and complete it"));
-    output.line("  aof workflow show           see the gates that a task goes through");
-    output.line("  aof new \"Add login\"         create a task of your own");
+    let mut rows = vec![("next:", first, "read the first task, and complete it")];
     if !args.agents {
-        output.line("  aof init --agents           connect your coding agents");
+        rows.push(("", "aof init --agents".to_owned(), "connect your coding agents"));
+    }
+    if let Some(code) = code {
+        let (code, again) = (short(code), typed_command());
+        let command = format!("git reset --keep {code} && {again} --branch {BRANCH_NAME}");
+        rows.push(("  or:", command, "have all branches share tasks"));
+    }
+    rows.push(("more:", "aof init --help".to_owned(), "what else was made, and how to undo it"));
+    let widths = rows.iter().map(|(_, command, _)| command.len());
+    let width = widths.filter(|width| *width <= 36).max().unwrap_or_default();
+    for (head, command, what) in rows {
+        output.line(format!("{} {command:<width$}  {what}", bold(format!("{head:<5}"))));
     }
 }
 
 /// Shows the settings that were made in `.git`.
 fn show_set_up(output: Output, folder: &Path, created: &CreatedProject) {
-    let held = created.attributes_held;
-    if held {
-        let what = "is left alone, since it has changes that are not committed: git merges tasks as text until these \
-             are, and `aof doctor --fix` has added a line to it";
-        item(output, ATTRIBUTES, what);
+    let set_up = &created.set_up;
+    if created.attributes_held {
+        item(output, ATTRIBUTES, "left alone: commit its changes, then `aof doctor --fix`");
+    } else {
+        let mut places: Vec<String> =
+            set_up.driver.iter().map(|path| git_dir(path, folder)).collect();
+        if created.committed.iter().any(|path| path.as_str() == ATTRIBUTES) {
+            places.push(ATTRIBUTES.to_owned());
+        }
+        if !places.is_empty() {
+            let what = "merge tasks by their meaning (undo: aof init --remove)";
+            item(output, &places.join(", "), what);
+        }
     }
-    let item = |path: &Path, what: &str| item(output, &in_git(path, folder), what);
-    if let Some(path) = &created.set_up.driver {
-        let what = if held { "knows how" } else { "merges tasks by their meaning" };
-        let undo = "`aof init --remove` takes that out";
-        item(path, &format!("{what}; {undo}"));
-    }
-    for path in &created.set_up.hooks {
-        let what = "guards the history of tasks; you may delete it";
-        item(path, what);
-    }
-    for path in &created.set_up.foreign {
-        let what = if path.exists() {
-            "is yours, and stays as it is"
+    if let Some(path) = set_up.foreign.first() {
+        let what = if set_up.foreign.iter().any(|path| path.exists()) {
+            "yours, and stays: `aof doctor` says what it lacks"
         } else {
-            "is where git looks for hooks here, and was not created"
+            "not made, git looks for hooks there: see `aof doctor`"
         };
-        item(
-            path,
-            &format!(
-                "{what}; with the line `{HOOK_LINE}` it protects the history of tasks (`aof doctor` says more)"
-            ),
-        );
+        item(output, &in_git(path, folder), what);
     }
-}
-
-fn item(output: Output, path: &str, what: &str) {
-    output.line(format!("  {}  {what}", cyan(inert(&format!("{path:<18}")))));
 }
 
 /// Returns the path from `.git` on, if that is in a folder above; a linked worktree has its `.git` elsewhere.
@@ -335,6 +392,11 @@ fn in_git(path: &Path, folder: &Path) -> String {
     let top = folder.ancestors().find(|above| above.join(".git").exists()).unwrap_or(&folder);
     let rest = path.strip_prefix(top).ok().filter(|rest| rest.starts_with(".git"));
     rest.unwrap_or(path).display().to_string()
+}
+
+/// Returns the folder of git in which a file of settings is.
+fn git_dir(path: &Path, folder: &Path) -> String {
+    format!("{}/", in_git(path.parent().unwrap_or(path), folder))
 }
 
 fn value(template: Template, created: &CreatedProject) -> Value {
@@ -360,164 +422,4 @@ fn value(template: Template, created: &CreatedProject) -> Value {
         });
     }
     value
-}
-
-/// The additions to the project besides its rules: files for agents and for monitoring.
-pub(crate) struct Added {
-    pub agents: Option<WiredAgents>,
-    pub monitoring: Option<MonitoringReport>,
-}
-
-impl Added {
-    /// Adds the additions to the JSON of the command.
-    pub(crate) fn put(&self, value: &mut Value) {
-        if let Some(wired) = &self.agents {
-            value["agents"] = agents_value(wired);
-        }
-        if let Some(monitored) = &self.monitoring {
-            let places =
-                |fate| monitored.with_fate(fate).map(MonitoringFile::place).collect::<Vec<_>>();
-            value["observability"] = json!({
-                "written": places(MonitoringFate::New),
-                "unchanged": places(MonitoringFate::Unchanged),
-                "kept": places(MonitoringFate::Kept),
-                "takenAway": places(MonitoringFate::TakenAway),
-                "ignored": places(MonitoringFate::Ignored),
-                "commit": monitored.commit,
-            });
-        }
-    }
-
-    /// Shows the additions, each part after `gap`.
-    pub(crate) fn show(&self, session: &Session, mode: DryRun, gap: &str) {
-        if let Some(wired) = &self.agents {
-            session.output.print(gap);
-            show_agents(session.output, wired, mode);
-        }
-        if let Some(monitored) = &self.monitoring {
-            session.output.print(gap);
-            show_monitoring(session.output, monitored, mode);
-        }
-    }
-
-    /// Returns the exit code: 6 for files that cannot be merged, 5 for uncommitted changes, 1 for ignored files.
-    pub(crate) fn exit_code(&self) -> ExitCode {
-        let refused = self.agents.iter().flat_map(WiredAgents::refused);
-        let codes = refused.map(|(_, obstacle)| match obstacle.code {
-            "unmergeable_file" | "unreadable_file" => 6,
-            "ignored_file" => 1,
-            _ => 5,
-        });
-        ExitCode::from(codes.max().unwrap_or(0))
-    }
-}
-
-fn agents_value(wired: &WiredAgents) -> Value {
-    let of = |wanted: fn(&Wiring) -> bool| -> Vec<&str> {
-        let files = wired.files.iter().filter(|file| wanted(&file.fate));
-        files.map(|file| file.path.as_str()).collect()
-    };
-    let refused = wired.refused().map(|(file, obstacle)| {
-        json!({
-            "path": file.path,
-            "error": obstacle.code,
-            "message": format!("{}\n\n{}", obstacle.problem, obstacle.fix),
-            "snippet": file.file.snippet(wired.agent.as_ref()),
-        })
-    });
-    json!({
-        "written": of(|fate| matches!(fate, Wiring::Written { .. })),
-        "unchanged": of(|fate| matches!(fate, Wiring::Unchanged)),
-        "refused": refused.collect::<Vec<_>>(),
-        "commit": wired.commit,
-    })
-}
-
-fn show_agents(output: Output, wired: &WiredAgents, mode: DryRun) {
-    let summary = match (wired.changes(), mode, wired.refused().count()) {
-        (true, DryRun::Yes, _) => "would tell coding agents how to work on tasks",
-        (true, DryRun::No, _) => "told coding agents how to work on tasks",
-        (false, _, 0) => "coding agents know how to work on tasks already: nothing to change",
-        (false, ..) => "nothing was changed",
-    };
-    output.line(format!("{summary}{}", of_commit(wired.commit)));
-    for file in &wired.files {
-        let fate = match &file.fate {
-            Wiring::Unchanged => "  (as it was)",
-            Wiring::Written { before: Some(_), .. } => "  (changed)",
-            Wiring::Written { before: None, .. } => "  (new)",
-            Wiring::Refused(_) => "  (left alone, see below)",
-        };
-        let path = cyan(format!("{:<21}", inert(file.path.as_str())));
-        output.line(format!("  {path}  {}{fate}", file.file.what()));
-    }
-    if let Some(agent) = &wired.agent {
-        output.line(format!(
-            "clients act as {}; `AOF_AGENT` names another agent, but not for the shells of Claude Code and Codex; two sessions under one name are one agent",
-            cyan(agent)
-        ));
-    }
-    if mode == DryRun::Yes {
-        wired.files.iter().for_each(|file| show_change(output, file));
-    }
-    for (file, obstacle) in wired.refused() {
-        output.say(format!("{} {}", yellow("left alone:"), inert(&obstacle.problem)));
-        output.say(format!("{} {}", bold("hint:"), inert(&obstacle.fix)));
-        let is_text = matches!(file.file, AgentFile::Instructions | AgentFile::ClaudeInstructions);
-        if obstacle.code == "ignored_file" || obstacle.code.ends_with("_file") && !is_text {
-            let snippet = file.file.snippet(wired.agent.as_ref());
-            let lines = snippet.lines().map(|line| format!("\n  {line}"));
-            let lines = lines.collect::<Vec<_>>().concat();
-            output.say(format!("or write it by hand into `{}`:{lines}", file.path));
-        }
-    }
-}
-
-/// Shows the removed and the added lines of one file.
-fn show_change(output: Output, file: &WiredFile) {
-    let Wiring::Written { before, after } = &file.fate else { return };
-    let old: Vec<&str> = before.as_deref().unwrap_or_default().lines().collect();
-    let new: Vec<&str> = after.lines().collect();
-    let start = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
-    let (old, new) = (&old[start..], &new[start..]);
-    let end = old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| old == new).count();
-    output.line(format!("\n{}", inert(file.path.as_str())));
-    for (sign, lines) in [("-", &old[..old.len() - end]), ("+", &new[..new.len() - end])] {
-        for line in lines {
-            output.line(inert(&format!("{sign} {line}")));
-        }
-    }
-}
-
-fn show_monitoring(output: Output, monitored: &MonitoringReport, mode: DryRun) {
-    let adds = monitored.with_fate(MonitoringFate::New).next().is_some();
-    output.line(match (adds, mode) {
-        (false, _) => "alerts, dashboard and runbook: nothing to add".to_owned(),
-        (true, DryRun::Yes) => "would add alerts, a dashboard and a runbook".to_owned(),
-        (true, DryRun::No) => {
-            format!("added alerts, a dashboard and a runbook{}", of_commit(monitored.commit))
-        }
-    });
-    for (file, fate) in &monitored.files {
-        let fate = match fate {
-            MonitoringFate::New => "new",
-            MonitoringFate::Unchanged => "as it was",
-            MonitoringFate::Kept => "yours, left as it is",
-            MonitoringFate::TakenAway => {
-                "deleted, which is not committed: commit that first to have it again"
-            }
-            MonitoringFate::Ignored => "left out: git ignores it",
-        };
-        let place = cyan(format!("{:<29}", file.place()));
-        output.line(format!("  {place}  {}  ({fate})", file.what()));
-    }
-    if mode == DryRun::No && adds {
-        output.line(format!("\n{}", bold("try next:")));
-        let (watch, prometheus) = (
-            "aof watch --metrics 127.0.0.1:9464",
-            "prometheus --config.file monitoring/prometheus.yml",
-        );
-        output.line(format!("  {watch:<50}  serve the metrics"));
-        output.line(format!("  {prometheus}  scrape them, and evaluate the alerts"));
-    }
 }

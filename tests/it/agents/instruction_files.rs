@@ -4,6 +4,7 @@ use insta::assert_snapshot;
 use serde_json::{Value, json};
 
 use crate::support::environment::TestEnvironment;
+use crate::support::terminal::Seat;
 
 const FILES: [&str; 9] = [
     "AGENTS.md",
@@ -25,9 +26,10 @@ fn committed(env: &TestEnvironment) -> Vec<String> {
 #[test]
 fn a_new_project_has_them_in_a_commit_of_their_own() {
     let env = TestEnvironment::without_repository();
-    let output = env.aof(&["init", "--agents", "--template", "sdlc"]).success();
+    let output =
+        env.aof(&["init", "--agents", "--template", "sdlc", "--agent", "agent-dev-1"]).success();
     assert!(output.stdout.contains("began `project`"), "{output}");
-    assert!(output.stdout.contains("told coding agents how to work on tasks, commit"), "{output}");
+    assert!(output.stdout.contains("connect coding agents as agent-dev-1, commit"), "{output}");
     let mut files = committed(&env);
     files.sort();
     let mut all = FILES.to_vec();
@@ -35,7 +37,7 @@ fn a_new_project_has_them_in_a_commit_of_their_own() {
     assert_eq!(files, all);
     assert_eq!(env.git(&["log", "--format=%s", "-1"]), "Tell coding agents how to work on tasks\n");
     assert_eq!(env.git(&["status", "--porcelain"]), "");
-    // Every client has the first agent of org.yaml that is no person.
+    // Every client has the agent.
     for file in &FILES[2..] {
         let text = env.read(file);
         assert!(text.contains("agent-dev-1") && !text.contains("agent-dev-2"), "{file}: {text}");
@@ -60,32 +62,27 @@ fn a_new_project_has_them_in_a_commit_of_their_own() {
 #[test]
 fn a_second_run_changes_nothing_and_commits_nothing() {
     let env = TestEnvironment::new();
-    assert_snapshot!(env.plain(&env.aof(&["init", "--agents"]).success().stdout), @"
-    told coding agents how to work on tasks, commit COMMIT
-      AGENTS.md              how to work on tasks, for every coding agent  (new)
-      CLAUDE.md              has Claude Code read AGENTS.md  (new)
-      .mcp.json              the MCP server, for Claude Code  (new)
-      .claude/settings.json  who acts in the shells of Claude Code  (new)
-      .codex/config.toml     the MCP server, for Codex, in a project that it trusts  (new)
-      .gemini/settings.json  the MCP server, for Gemini CLI  (new)
-      opencode.json          the MCP server, for OpenCode  (new)
-      .vscode/mcp.json       the MCP server, for VS Code  (new)
-      .cursor/mcp.json       the MCP server, for Cursor  (new)
-    clients act as agent-7; `AOF_AGENT` names another agent, but not for the shells of Claude Code and Codex; two sessions under one name are one agent
-    ");
+    assert_snapshot!(env.plain(&env.aof(&["init", "--agents", "--agent", "agent-7"]).success().stdout), @r#"
+    connected coding agents as agent-7, commit COMMIT
+      AGENTS.md, CLAUDE.md               all of them: how to work on tasks  (new)
+      .mcp.json, .claude/settings.json   Claude Code  (new)
+      .codex/config.toml                 Codex, once it trusts the project  (new)
+      .gemini/settings.json              Gemini CLI  (new)
+      opencode.json                      OpenCode  (new)
+      .vscode/mcp.json                   VS Code  (new)
+      .cursor/mcp.json                   Cursor  (new)
+    next: start one here, and say "take the next task" (more: aof init --help)
+    "#);
     let head = env.head();
     assert_snapshot!(env.plain(&env.aof(&["init", "--agents"]).success().stdout), @"
-    coding agents know how to work on tasks already: nothing to change
-      AGENTS.md              how to work on tasks, for every coding agent  (as it was)
-      CLAUDE.md              has Claude Code read AGENTS.md  (as it was)
-      .mcp.json              the MCP server, for Claude Code  (as it was)
-      .claude/settings.json  who acts in the shells of Claude Code  (as it was)
-      .codex/config.toml     the MCP server, for Codex, in a project that it trusts  (as it was)
-      .gemini/settings.json  the MCP server, for Gemini CLI  (as it was)
-      opencode.json          the MCP server, for OpenCode  (as it was)
-      .vscode/mcp.json       the MCP server, for VS Code  (as it was)
-      .cursor/mcp.json       the MCP server, for Cursor  (as it was)
-    clients act as agent-7; `AOF_AGENT` names another agent, but not for the shells of Claude Code and Codex; two sessions under one name are one agent
+    nothing to change: coding agents are connected as agent-7
+      AGENTS.md, CLAUDE.md               all of them: how to work on tasks  (as it was)
+      .mcp.json, .claude/settings.json   Claude Code  (as it was)
+      .codex/config.toml                 Codex, once it trusts the project  (as it was)
+      .gemini/settings.json              Gemini CLI  (as it was)
+      opencode.json                      OpenCode  (as it was)
+      .vscode/mcp.json                   VS Code  (as it was)
+      .cursor/mcp.json                   Cursor  (as it was)
     ");
     assert_eq!(env.head(), head);
     // An older block is brought up to date, from a folder of the project as well.
@@ -104,6 +101,54 @@ fn a_second_run_changes_nothing_and_commits_nothing() {
 }
 
 #[test]
+fn clients_act_as_the_agent_that_is_named() {
+    let env = TestEnvironment::new();
+    let refused = env.aof(&["init", "--agents"]).code(4);
+    assert_snapshot!(refused.stderr, @"
+    error: clients act as one agent, and org.yaml has several: agent-7 (backend), agent-8 (backend), agent-3 (architect)
+
+    hint: run `aof init --agents --agent agent-7`, or name another of them
+    ");
+    let refused = env.aof(&["init", "--agents", "--agent", "human-ada", "--json"]).code(4);
+    assert_eq!(refused.json()["error"], json!("unknown_agent"), "{refused}");
+    assert!(!env.exists("AGENTS.md"));
+    let head = env.head();
+    let refused = env.aof(&["init", "new", "--template", "sdlc", "--agents", "--json"]).code(4);
+    assert_eq!(refused.json()["error"], json!("several_agents"), "{refused}");
+    assert!(!env.exists("new"), "nothing was begun");
+    assert_eq!(env.head(), head);
+    // Another one takes the place of the first in every file, and what others wrote there stays.
+    let _ = env.aof(&["init", "--agents", "--agent", "agent-3"]).success();
+    let mcp = env.read(".mcp.json").replace("\"args\"", "\"alwaysLoad\": true,\n      \"args\"");
+    env.write(".mcp.json", &mcp);
+    env.commit_all("load it always");
+    let _ = env.aof(&["init", "--agents", "--agent", "agent-8"]).success();
+    assert_eq!(committed(&env).len(), 7);
+    assert_eq!(env.read(".mcp.json"), mcp.replace("agent-3", "agent-8"));
+    for file in &FILES[2..] {
+        let text = env.read(file);
+        assert!(text.contains("agent-8") && !text.contains("agent-3"), "{file}: {text}");
+    }
+    let again = env.aof(&["init", "--agents"]).success().stdout;
+    assert!(again.starts_with("nothing to change: coding agents are connected as agent-8\n"));
+}
+
+#[test]
+fn a_person_at_a_terminal_chooses_the_agent() {
+    let (first, second) = ("agent-dev-1", "agent-dev-2");
+    for (typed, agent) in [("", first), ("9\n4", "agent-review-1"), (second, second)] {
+        let env = TestEnvironment::without_repository();
+        let mut seat = Seat::of(&env, &["init", "--template", "solve-issue", "--agents"]);
+        seat.shows("1  agent-plan-1 (planner)");
+        seat.shows("which one? [agent-dev-1]");
+        seat.types(typed);
+        let (status, screen) = seat.ends();
+        assert!(status.success(), "{screen}");
+        assert!(env.read(".claude/settings.json").contains(&format!("\"{agent}\"")), "{screen}");
+    }
+}
+
+#[test]
 fn text_of_others_stays_byte_for_byte() {
     let env = TestEnvironment::new();
     let house = "# House\r\n\r\nNo tabs.\t\r\n";
@@ -119,7 +164,7 @@ fn text_of_others_stays_byte_for_byte() {
         "{\"mcp\": {\"aof\": {\"type\": \"local\", \"command\": [\"aof\", \"mcp\"], \"enabled\": false}}}\n",
     );
     env.commit_all("what others wrote");
-    let output = env.aof(&["init", "--agents", "--json"]).success();
+    let output = env.aof(&["init", "--agents", "--agent", "agent-7", "--json"]).success();
     assert_eq!(
         output.json()["agents"]["unchanged"],
         json!(["CLAUDE.md", "opencode.jsonc"]),
@@ -177,7 +222,7 @@ fn an_unmergeable_file_is_reported_and_the_others_are_written() {
     );
     env.write("opencode.json", b"{\"a\": \"\xff\"}");
     env.commit_all("broken files");
-    let output = env.aof(&["init", "--agents"]).code(6);
+    let output = env.aof(&["init", "--agents", "--agent", "agent-7"]).code(6);
     assert_snapshot!(env.plain(&output.stderr), @r#"
     left alone: `AGENTS.md`: line 4 is a second marker of the block that begins on line 2
     hint: leave one block, from its `AOF:BEGIN` to its `AOF:END`, and remove the other marker lines
@@ -245,7 +290,7 @@ fn uncommitted_files_are_left_alone() {
     env.write("CLAUDE.md", "# Claude\n");
     env.write(".gitignore", ".mcp.json\n");
     let before = env.git(&["diff", "--cached"]);
-    let output = env.aof(&["init", "--agents"]).code(5);
+    let output = env.aof(&["init", "--agents", "--agent", "agent-7"]).code(5);
     assert_snapshot!(env.plain(&output.stderr), @r#"
     left alone: `AGENTS.md` is not committed
     hint: commit `AGENTS.md`, then run this again
@@ -299,7 +344,7 @@ fn links_are_not_followed_and_one_to_the_instructions_is_enough() {
     std::os::unix::fs::symlink("elsewhere", env.path(".gemini")).unwrap();
     env.write("AGENTS.md", "# House\n");
     env.commit_all("links");
-    let output = env.aof(&["init", "--agents", "--json"]).code(6).json();
+    let output = env.aof(&["init", "--agents", "--agent", "agent-7", "--json"]).code(6).json();
     assert_eq!(output["agents"]["unchanged"], json!(["CLAUDE.md"]), "{output}");
     let refused = output["agents"]["refused"].as_array().unwrap();
     let refused: Vec<&Value> = refused.iter().map(|file| &file["path"]).collect();
@@ -328,18 +373,15 @@ fn a_rehearsal_shows_each_line_and_writes_nothing() {
     env.write("AGENTS.md", "<!-- AOF:BEGIN -->\nold\n<!-- AOF:END -->\n");
     env.commit_all("files of a person");
     let head = env.head();
-    assert_snapshot!(env.plain(&env.aof(&["init", "--agents", "--dry-run"]).success().stdout), @r#"
-    would tell coding agents how to work on tasks
-      AGENTS.md              how to work on tasks, for every coding agent  (changed)
-      CLAUDE.md              has Claude Code read AGENTS.md  (changed)
-      .mcp.json              the MCP server, for Claude Code  (new)
-      .claude/settings.json  who acts in the shells of Claude Code  (new)
-      .codex/config.toml     the MCP server, for Codex, in a project that it trusts  (changed)
-      .gemini/settings.json  the MCP server, for Gemini CLI  (new)
-      opencode.json          the MCP server, for OpenCode  (new)
-      .vscode/mcp.json       the MCP server, for VS Code  (new)
-      .cursor/mcp.json       the MCP server, for Cursor  (new)
-    clients act as agent-7; `AOF_AGENT` names another agent, but not for the shells of Claude Code and Codex; two sessions under one name are one agent
+    assert_snapshot!(env.plain(&env.aof(&["init", "--agents", "--agent", "agent-7", "--dry-run"]).success().stdout), @r#"
+    would connect coding agents as agent-7
+      AGENTS.md, CLAUDE.md               all of them: how to work on tasks  (changed)
+      .mcp.json, .claude/settings.json   Claude Code  (new)
+      .codex/config.toml                 Codex, once it trusts the project  (changed)
+      .gemini/settings.json              Gemini CLI  (new)
+      opencode.json                      OpenCode  (new)
+      .vscode/mcp.json                   VS Code  (new)
+      .cursor/mcp.json                   Cursor  (new)
 
     AGENTS.md
     - <!-- AOF:BEGIN -->
@@ -476,7 +518,7 @@ fn one_that_is_killed_anywhere_is_whole_or_nothing() {
         let house = "# House\n";
         env.write("AGENTS.md", house);
         env.commit_all("files of a person");
-        let mut command = env.aof_command(&["init", "--agents"]);
+        let mut command = env.aof_command(&["init", "--agents", "--agent", "agent-7"]);
         command.env("AOF_STOP_AT", point);
         let killed = env.run(command);
         let _ = env.new_task(&["The next command heals"]);
@@ -484,7 +526,7 @@ fn one_that_is_killed_anywhere_is_whole_or_nothing() {
         let there = FILES.iter().filter(|file| env.exists(file)).count();
         let whole = env.read("AGENTS.md") != house;
         assert_eq!(there, if whole { FILES.len() } else { 1 }, "{point}: {killed}");
-        let _ = env.aof(&["init", "--agents"]).success();
+        let _ = env.aof(&["init", "--agents", "--agent", "agent-7"]).success();
         assert_eq!(
             env.git(&["log", "--format=%s", "--", ".mcp.json"]).lines().count(),
             1,
@@ -504,7 +546,7 @@ fn shells_of_clients_have_the_agents_name() {
     env.write(".claude/settings.json", settings);
     env.write(".codex/config.toml", "[shell_environment_policy]\ninherit = \"core\" # few\n");
     env.commit_all("settings of others");
-    let _ = env.aof(&["init", "--agents"]).success();
+    let _ = env.aof(&["init", "--agents", "--agent", "agent-7"]).success();
     let ours = env.read(".claude/settings.json");
     assert!(
         ours.contains("// ours") && ours.contains("\"permissions\": {\"allow\": []}"),

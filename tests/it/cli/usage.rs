@@ -1,5 +1,7 @@
 //! The command line itself: arguments, variables, usage errors and the demo.
 
+use insta::assert_snapshot;
+
 use crate::support::environment::TestEnvironment;
 
 #[test]
@@ -60,7 +62,8 @@ fn every_text_may_begin_with_a_dash() {
 fn the_command_that_init_names_enters_the_folder() {
     let env = TestEnvironment::without_repository();
     let output = env.aof(&["init", "my garden's"]).success();
-    let line = output.stdout.lines().find(|line| line.trim_start().starts_with("cd ")).unwrap();
+    let line = output.stdout.lines().find_map(|line| line.strip_prefix("next: ")).unwrap();
+    let (line, _) = line.split_once(" && ").unwrap();
     let mut shell = env.command("sh");
     shell.args(["-c", &format!("{line} && ls")]);
     let listed = env.run(shell).success();
@@ -220,4 +223,99 @@ fn a_wrong_verb_names_the_nearest_command_first() {
     }
     let refused = env.aof(&["close", "x"]).code(2).stderr;
     assert!(refused.contains("`aof done ID`") && refused.contains("`aof cancel ID`"), "{refused}");
+}
+
+/// The most lines that `aof init` prints, whatever it sets up.
+const MOST_LINES: usize = 10;
+
+/// Returns a repository with code, an uncommitted `.gitattributes` and a hook of its own.
+fn repository_with_code() -> TestEnvironment {
+    let env = TestEnvironment::without_rules();
+    env.write("code.txt", "one\n");
+    env.commit_all("code");
+    env.write(".gitattributes", "*.png binary\n");
+    env.write(".git/hooks/pre-commit", "#!/bin/sh\nexit 0\n");
+    env
+}
+
+fn printed_by_init(env: &TestEnvironment, args: &[&str]) -> String {
+    let output = env.aof(&[&["init"], args].concat()).success();
+    let text = env.plain(&format!("{}{}", output.stdout, output.stderr));
+    assert!(text.lines().count() <= MOST_LINES, "init {args:?}:\n{text}");
+    text
+}
+
+#[test]
+fn init_prints_at_most_ten_lines() {
+    let both = ["--agents", "--observability"];
+    for args in
+        [&[][..], &both[..1], &both[1..], &both, &["--dry-run"], &["--observability", "--dry-run"]]
+    {
+        let with = |words: &[&'static str]| [words, args].concat();
+        printed_by_init(&TestEnvironment::without_repository(), &with(&["garden"]));
+        printed_by_init(&repository_with_code(), args);
+        printed_by_init(&repository_with_code(), &with(&["--branch", "aof"]));
+    }
+    for args in [&both[..1], &both[1..], &both] {
+        let env = TestEnvironment::new();
+        let is_asked: &[&str] =
+            if args.contains(&"--agents") { &["--agent", "agent-7"] } else { &[] };
+        printed_by_init(&env, &[args, is_asked].concat());
+        printed_by_init(&env, args);
+    }
+}
+
+#[test]
+fn init_tells_what_was_made_and_what_is_next() {
+    let env = TestEnvironment::without_repository();
+    assert_snapshot!(printed_by_init(&env, &["garden"]), @"
+    began `garden` in $PROJECT/garden, in a new git repository, commit COMMIT
+      project.yaml, org.yaml  the gates of every task, and who works at them
+      tasks/AOF-xxxxx.md      a first task, which explains itself
+      .git/, .gitattributes   merge tasks by their meaning (undo: aof init --remove)
+    next: cd garden && aof show AOF-xxxxx  read the first task, and complete it
+          aof init --agents                connect your coding agents
+    more: aof init --help                  what else was made, and how to undo it
+    ");
+    let env = repository_with_code();
+    let code = env.git(&["rev-parse", "--short=7", "HEAD"]);
+    let printed = printed_by_init(&env, &["--agents", "--observability"]);
+    assert_snapshot!(printed.replace(code.trim(), "CODE"), @"
+    began `project` in $PROJECT, commit COMMIT
+      project.yaml, org.yaml  the gates of every task, and who works at them
+      tasks/AOF-xxxxx.md      a first task, which explains itself
+      .gitattributes          left alone: commit its changes, then `aof doctor --fix`
+      .git/hooks/pre-commit   yours, and stays: `aof doctor` says what it lacks
+      AGENTS.md and 8 more    connect coding agents as agent-1, commit COMMIT
+      monitoring/             alerts, a dashboard and a runbook, commit COMMIT
+    next: aof show AOF-xxxxx  read the first task, and complete it
+      or: git reset --keep CODE && aof init --agents --observability --branch aof  have all branches share tasks
+    more: aof init --help     what else was made, and how to undo it
+    ");
+    let env = repository_with_code();
+    assert_snapshot!(printed_by_init(&env, &["--agents", "--observability", "--branch", "aof"]), @"
+    began `project` in $PROJECT/.aof/branch, commit COMMIT
+      project.yaml, org.yaml  the gates of every task, and who works at them
+      tasks/AOF-xxxxx.md      a first task, which explains itself
+      .git/, .gitattributes   merge tasks by their meaning (undo: aof init --remove)
+      .git/hooks/pre-commit   yours, and stays: `aof doctor` says what it lacks
+      project.yaml            on `main`, commit COMMIT: names the branch of the tasks
+      AGENTS.md and 8 more    connect coding agents as agent-1, commit COMMIT
+      monitoring/             alerts, a dashboard and a runbook, commit COMMIT
+    next: aof show AOF-xxxxx  read the first task, and complete it
+    more: aof init --help     what else was made, and how to undo it
+    ");
+    let env = TestEnvironment::new();
+    assert_snapshot!(printed_by_init(&env, &["--agents", "--observability", "--agent", "agent-3"]), @r#"
+    connected coding agents as agent-3, commit COMMIT
+      AGENTS.md, CLAUDE.md               all of them: how to work on tasks  (new)
+      .mcp.json, .claude/settings.json   Claude Code  (new)
+      .codex/config.toml                 Codex, once it trusts the project  (new)
+      .gemini/settings.json              Gemini CLI  (new)
+      opencode.json                      OpenCode  (new)
+      .vscode/mcp.json                   VS Code  (new)
+      .cursor/mcp.json                   Cursor  (new)
+      monitoring/                        alerts, a dashboard and a runbook, commit COMMIT
+    next: start one here, and say "take the next task" (more: aof init --help)
+    "#);
 }

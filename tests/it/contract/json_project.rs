@@ -18,7 +18,7 @@ const FOREIGN: &str = r#"{
 fn new_projects_answer_in_these_shapes() {
     let mut story = Story::of(TestEnvironment::without_repository());
     story.tells("init --dry-run");
-    story.tells("init --template sdlc --name shop --agents --observability");
+    story.tells("init --template sdlc --name shop --agents --agent agent-dev-1 --observability");
     story.tells("init --agents");
     story.tells("init --observability");
     story.tells("status");

@@ -55,7 +55,7 @@ fn files_committed_in_the_aof_folder_stop_all_commands() {
         &["task", "next", "--agent", "agent-7"],
         &["task", "new", "Another"],
         &["task", "new", "Another", "--dry-run"],
-        &["init", "--agents", "--dry-run"],
+        &["init", "--agents", "--agent", "agent-7", "--dry-run"],
         &["watch", "--once"],
         &["watch"],
         &["sweep"],

@@ -21,36 +21,23 @@ fn tasks_live_beside_the_code() {
     let env = repository();
     assert_snapshot!(env.aof(&["init", "--branch", "aof", "--dry-run"]).success().stdout, @"
     would begin `project` in $PROJECT/.aof/branch
-      project.yaml        the gates that every task goes through
-      org.yaml            who works at them
-      tasks/AOF-xxxxx.md  a first task, which explains itself
-      .gitattributes      has git merge tasks by their meaning
-      .aof/branch/.aof/inbox/  local, never committed: completion files are dropped there
-      project.yaml        on your branch `main`: says which branch the project is on
-      .git/config         merges tasks by their meaning; `aof init --remove` takes that out
-      .git/hooks/pre-commit  guards the history of tasks; you may delete it
-      .git/hooks/pre-merge-commit  guards the history of tasks; you may delete it
+      project.yaml, org.yaml  the gates of every task, and who works at them
+      tasks/AOF-xxxxx.md      a first task, which explains itself
+      .git/, .gitattributes   merge tasks by their meaning (undo: aof init --remove)
+      project.yaml            on `main`: names the branch of the tasks
     dry run: nothing was written
     ");
     assert_eq!(env.git(&["branch", "--list", "aof"]), "");
-    assert_snapshot!(env.aof(&["init", "--branch", "aof"]).success().stdout, @r#"
+    assert_snapshot!(env.aof(&["init", "--branch", "aof"]).success().stdout, @"
     began `project` in $PROJECT/.aof/branch, commit COMMIT
-      project.yaml        the gates that every task goes through
-      org.yaml            who works at them
-      tasks/AOF-xxxxx.md  a first task, which explains itself
-      .gitattributes      has git merge tasks by their meaning
-      .aof/branch/.aof/inbox/  local, never committed: completion files are dropped there
-      project.yaml        on your branch `main`, commit COMMIT: says which branch the project is on
-      .git/config         merges tasks by their meaning; `aof init --remove` takes that out
-      .git/hooks/pre-commit  guards the history of tasks; you may delete it
-      .git/hooks/pre-merge-commit  guards the history of tasks; you may delete it
-
-    try next:
-      aof show AOF-xxxxx          read the first task, and complete it
-      aof workflow show           see the gates that a task goes through
-      aof new "Add login"         create a task of your own
-      aof init --agents           connect your coding agents
-    "#);
+      project.yaml, org.yaml  the gates of every task, and who works at them
+      tasks/AOF-xxxxx.md      a first task, which explains itself
+      .git/, .gitattributes   merge tasks by their meaning (undo: aof init --remove)
+      project.yaml            on `main`, commit COMMIT: names the branch of the tasks
+    next: aof show AOF-xxxxx  read the first task, and complete it
+          aof init --agents   connect your coding agents
+    more: aof init --help     what else was made, and how to undo it
+    ");
     let id = env.new_task(&["Add login"]);
     env.write("sub/folder/x.txt", "x\n");
     let mut inside = env.aof_command(&["task", "list"]);

@@ -146,8 +146,9 @@ fn init_offers_a_separate_branch_beside_code() {
     env.commit_all("code");
     let code = env.git(&["rev-parse", "--short=7", "HEAD"]).trim().to_owned();
     let begun = env.aof(&["init", "--agents", "--observability"]).success();
-    let note = begun.stdout.lines().last().unwrap().replace(&code, "CODE");
-    assert_snapshot!(note, @"Each branch has its own tasks. To share them among all branches and worktrees, before you create some: `git reset --keep CODE`, then this command again with `--branch aof`");
+    let note =
+        begun.stdout.lines().find(|line| line.starts_with("  or:")).unwrap().replace(&code, "CODE");
+    assert_snapshot!(note, @"  or: git reset --keep CODE && aof init --agents --observability --branch aof  have all branches share tasks");
     env.git(&["reset", "--quiet", "--keep", &code]);
     let _ = env.aof(&["init", "--branch", "aof"]).success();
     let env = TestEnvironment::without_rules();

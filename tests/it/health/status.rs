@@ -307,8 +307,7 @@ fn init_names_a_foreign_hook_and_the_line_it_lacks() {
     let line = output.lines().find(|line| line.contains("hooks/pre-commit")).unwrap();
     assert_eq!(
         line.trim(),
-        ".git/hooks/pre-commit  is yours, and stays as it is; with the line `aof merge-driver --check-staged` it protects the \
-         history of tasks (`aof doctor` says more)"
+        ".git/hooks/pre-commit   yours, and stays: `aof doctor` says what it lacks"
     );
     assert_eq!(env.read(".git/hooks/pre-commit"), "#!/bin/sh\nexit 0\n");
 
@@ -317,5 +316,5 @@ fn init_names_a_foreign_hook_and_the_line_it_lacks() {
     env.git(&["config", "core.hooksPath", "hooks"]);
     let output = env.aof(&["init"]).success().stdout;
     let line = output.lines().find(|line| line.contains("hooks/pre-commit")).unwrap();
-    assert!(line.contains("is where git looks for hooks here, and was not created"), "{output}");
+    assert!(line.contains("not made, git looks for hooks there"), "{output}");
 }

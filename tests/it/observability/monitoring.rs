@@ -270,7 +270,7 @@ fn a_new_project_may_have_them_from_the_start() {
     let env = TestEnvironment::without_repository();
     let output = env.aof(&["init", "--observability", "--agents"]).success();
     assert!(output.stdout.contains("began `project`"), "{output}");
-    assert!(output.stdout.contains("added alerts, a dashboard and a runbook, commit"), "{output}");
+    assert!(output.stdout.contains("alerts, a dashboard and a runbook, commit"), "{output}");
     assert_eq!(env.git(&["log", "--format=%s", "-2"]).lines().count(), 2);
     assert_eq!(env.files("monitoring").len(), 4);
     assert_eq!(env.git(&["status", "--porcelain"]), "");
