@@ -6,7 +6,7 @@ class Aof < Formula
   sha256 "@SHA256@"
   license any_of: ["MIT", "Apache-2.0"]
 
-  # The tarball has a program for Linux; on macOS build with `cargo install`.
+  # It names the archive for Linux on x86_64 alone; on macOS use `install.sh`, or `cargo install`.
   depends_on arch: :x86_64
   depends_on :linux
 
