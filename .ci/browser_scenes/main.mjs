@@ -12,7 +12,7 @@ import { Failure, Stage, launch, pause } from "./tools.mjs";
 /** How long a scene may take, however slow the machine is. A browser that hangs has no limit of its own. */
 const LONGEST = 300_000;
 /** What is run only where it is asked for. */
-const ASKED_FOR = { "--pictures": { pictures: pages.pictures }, "--load": { load } };
+const ASKED_FOR = { "--load": { load } };
 
 const SCENES = { ...board, ...keys, ...live, ...pages.SCENES, ...proof, surface };
 
