@@ -13,6 +13,7 @@ use crate::cli::{
     typed_command,
 };
 use crate::domain::{AgentId, BranchName, RoleId};
+use crate::files::config::configuration::PROJECT_FILE;
 use crate::files::printable::inert;
 use crate::git::CommitId;
 use crate::history::merge_driver::ATTRIBUTES;
@@ -102,7 +103,9 @@ pub(crate) fn run(session: &Session, args: &InitArgs) -> CliResult {
     let new = NewProject { folder, template, name: args.name.clone(), branch: None };
     let open = |root: &Path| session.new_workspace(root);
     let code = if args.branch.is_none() { code(&new.folder)? } else { None };
-    let asks = code.is_some() && Session::at_terminal() && !session.output.is_json();
+    // A project that exists is refused without questions.
+    let is_new = !new.folder.join(PROJECT_FILE).exists();
+    let asks = code.is_some() && is_new && Session::at_terminal() && !session.output.is_json();
     let branch = if asks && mode == DryRun::No && session.confirm(BRANCH_QUESTION)? {
         Some(BRANCH_NAME.parse().expect("a valid name"))
     } else {

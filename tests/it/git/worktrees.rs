@@ -162,4 +162,6 @@ fn init_offers_a_separate_branch_beside_code() {
     assert!(env.git(&["log", "--format=%s", "aof"]).lines().count() >= 2);
     assert!(env.exists(".aof/branch/org.yaml"));
     assert!(env.exists("AGENTS.md") && !env.exists(".aof/branch/AGENTS.md"));
+    let (status, screen) = Seat::of(&env, &["init"]).ends();
+    assert!(!status.success() && !screen.contains("[y/N]"), "{screen}");
 }
