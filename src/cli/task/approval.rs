@@ -10,6 +10,8 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use jiff::tz::TimeZone;
+
 use crate::agents::runner::{PersonQuestion, Refused};
 use crate::cli::render::markdown::rendered;
 use crate::cli::render::prompt_keys::{PromptKey, PromptKeys};
@@ -20,10 +22,12 @@ use crate::dispatch::workplaces::openings;
 use crate::domain::{
     AgentId, Completion, CompletionContent, Map, Outcome, Ticket, approving, rejecting,
 };
+use crate::files::event::render::{place_words, step_words};
 use crate::files::printable::{inert, one_line};
 use crate::files::task_file::body_parts;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
+use crate::rules::routing::reviews::settled_since_rejection;
 use crate::rules::{RefusalKind, Rules, branch_of, open_points};
 use crate::storage::ProjectPath;
 use crate::storage::random::ulid;
@@ -32,7 +36,7 @@ use crate::tasks::complete::{Signing, complete_signed};
 use crate::tasks::edit::{self, Comment};
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::view::brief::task_brief;
-use crate::tasks::view::phrases::short_age;
+use crate::tasks::view::phrases::{ago, name, short_age};
 use crate::tasks::view::task_view::show;
 use crate::tasks::view::work_diff::work_diff;
 
@@ -172,7 +176,7 @@ pub(crate) fn ask(
             output.say(format!("{} {}", red("refused:"), inert(&refused.why)));
             output.say(format!("{} {}", bold("hint:"), inert(&refused.fix)));
         }
-        None => show_task(output, asked, SHORT),
+        None => show_task(output, person, asked, SHORT),
     }
     let outcomes: Vec<Outcome> =
         asked.context.outcomes.iter().map(|(outcome, _)| outcome.clone()).collect();
@@ -191,7 +195,7 @@ pub(crate) fn ask(
                 None
             }
             Some(PromptKey::Text) => {
-                show_task(output, asked, usize::MAX);
+                show_task(output, person, asked, usize::MAX);
                 None
             }
             Some(PromptKey::Help) => {
@@ -216,7 +220,7 @@ pub(crate) fn ask(
 /// The number of lines of a text that are shown at once.
 const SHORT: usize = 12;
 
-fn show_task(output: Output, asked: &PersonQuestion<'_>, lines: usize) {
+fn show_task(output: Output, person: &AgentId, asked: &PersonQuestion<'_>, lines: usize) {
     let (task, opening) = (&asked.file.task, asked.opening);
     output.say(format!("\n{}  {}", cyan(&task.id), bold(one_line(&task.title))));
     let since = task.gate.as_ref().map(|open| short_age(open.entered, now())).unwrap_or_default();
@@ -242,10 +246,19 @@ fn show_task(output: Output, asked: &PersonQuestion<'_>, lines: usize) {
             output.say(format!("  [ ] {}", one_line(point)));
         }
     }
+    let ago = |at| ago(at, now(), &TimeZone::system());
+    if let Some(review) = settled_since_rejection(task, person) {
+        output.say(bold(format!("\nSince you sent it back, {}", ago(review.timestamp))));
+        for point in review.blockers.iter().chain(&review.notes) {
+            output.say(format!("  [x] {}", one_line(point)));
+        }
+    }
     if let Some(last) = task.history.last() {
-        let who = last.agent.as_ref().map(|agent| format!(" by {agent}")).unwrap_or_default();
-        let (station, outcome, summary) = (last.station(), &last.outcome, one_line(&last.summary));
-        output.say(dim(format!("\nbefore: {station} ({outcome}){who}: {summary}")));
+        let who = last.agent.as_ref().map_or("somebody", |agent| name(asked.rules, agent));
+        let to = last.to.as_ref().filter(|_| !last.stays()).map(place_words);
+        let step = step_words(&last.station().to_string(), last.outcome.as_str(), to);
+        let (ago, summary) = (ago(last.exited), one_line(&last.summary));
+        output.say(dim(format!("\n{who}, {ago}: {step}: {summary}")));
     }
 }
 

@@ -215,7 +215,7 @@ fn a_person_at_a_terminal_is_shown_the_work_and_asked() {
     env.write("login.rs", "fn login() {}\n");
     let mut seat = Seat::of(&env, &["approve", id]);
     seat.shows("Add login");
-    seat.shows("before: review (approved) by agent-3: Approved");
+    seat.shows("review: approved → sign-off: Approved");
     seat.shows("a approve → done   m comment   s skip");
     seat.presses("d");
     seat.shows("login.rs");
