@@ -195,8 +195,11 @@ export class Server {
   async open(page, name = "") {
     let answer;
     await eventually(async () => {
-      answer = await page.goto(this.page(name));
-      return answer.status() !== 503;
+      answer = await page.goto(this.page(name)).catch((fault) => {
+        // The act before leads to a page, too.
+        check(fault.message.includes("interrupted by another navigation"), fault.message);
+      });
+      return answer && answer.status() !== 503;
     }, "the server does not read its project");
     equal(answer.status(), 200, `the status of the page \`${name}\` is wrong`);
     return answer;

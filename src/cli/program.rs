@@ -5,6 +5,7 @@ mod help;
 #[cfg(test)]
 mod operation_names;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -29,7 +30,7 @@ use super::project::{doctor, init, migrate, org, status};
 use super::session::Session;
 use super::task::why;
 use super::watch::{SweepArgs, WatchArgs, run_sweep, run_watch};
-use super::{task, workflow};
+use super::{task, text_input, workflow};
 use crate::cli::{CliError, CliResult, one_of};
 use crate::files::schema::Schema;
 
@@ -129,12 +130,13 @@ pub fn main() -> ExitCode {
     if completion::answer(Cli::command) {
         return ExitCode::SUCCESS;
     }
-    let words: Vec<_> = std::env::args_os().collect();
+    let mut words: Vec<_> = std::env::args_os().collect();
     if words.iter().skip(1).map(|word| word.to_str()).eq([Some("help"), Some("all")]) {
         let list = grouped(Cli::command()).render_help().ansi().to_string();
         Output::new(false, ColorChoice::Auto).print(&list);
         return ExitCode::SUCCESS;
     }
+    ask_what_close_means(&mut words);
     // Only a help page needs the list of commands, so the command line is built without it first.
     let parsed = Cli::command()
         .try_get_matches_from(&words)
@@ -217,6 +219,24 @@ fn name_agent_variable(mut error: clap::Error) -> clap::Error {
         error.insert(ContextKind::InvalidArg, name);
     }
     error
+}
+
+/// Asks a person at a terminal whether `aof close ID` ends the work at a gate or the whole task, and puts the command in its place.
+fn ask_what_close_means(words: &mut Vec<OsString>) {
+    if words.get(1).is_none_or(|word| word != "close") || words.len() < 3 || !Session::at_terminal()
+    {
+        return;
+    }
+    let question = "Is the work at its gate done, or is the whole task cancelled? [d/c] ";
+    match text_input::line(question).unwrap_or_default().as_str() {
+        "d" => words[1] = "done".into(),
+        "c" => {
+            words[1] = "cancel".into();
+            let reason = text_input::line("Why: ").unwrap_or_default();
+            words.extend(["-m".into(), reason.into()]);
+        }
+        _ => {}
+    }
 }
 
 /// Words that people try, and the commands that they mean.

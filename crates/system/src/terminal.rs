@@ -59,13 +59,32 @@ pub fn hidden_line() -> io::Result<String> {
     read.map(|_| line)
 }
 
-/// A terminal that gives each key at once, and shows none; as before when dropped.
+/// The byte of the key Escape.
+pub const ESCAPE: u8 = 0x1b;
+
+/// A terminal with another way to read keys; as before when dropped.
 pub struct KeyMode {
     before: Termios,
+    /// `Flush` forgets the keys that were not read.
+    end: OptionalActions,
 }
 
 impl KeyMode {
-    /// Sets the mode. Ctrl-c is a key as well, so that the terminal is always set back.
+    /// Ends a line at Escape, too, which is then its last character. What follows it is forgotten: an arrow begins with Escape.
+    pub fn begin_line() -> io::Result<Self> {
+        let before = tcgetattr(stdin())?;
+        let mut keys = before.clone();
+        keys.special_codes[SpecialCodeIndex::VEOL] = ESCAPE;
+        tcsetattr(stdin(), OptionalActions::Now, &keys)?;
+        Ok(Self { before, end: OptionalActions::Now })
+    }
+
+    /// Forgets the keys that were not read.
+    pub fn forget(mut self) {
+        self.end = OptionalActions::Flush;
+    }
+
+    /// Gives each key at once, and shows none. Ctrl-c is a key as well, so that the terminal is always set back.
     pub fn begin() -> io::Result<Self> {
         let before = tcgetattr(stdin())?;
         let mut keys = before.clone();
@@ -73,14 +92,14 @@ impl KeyMode {
         keys.special_codes[SpecialCodeIndex::VMIN] = 1;
         keys.special_codes[SpecialCodeIndex::VTIME] = 0;
         tcsetattr(stdin(), OptionalActions::Now, &keys)?;
-        Ok(Self { before })
+        Ok(Self { before, end: OptionalActions::Now })
     }
 }
 
 impl Drop for KeyMode {
     fn drop(&mut self) {
         // A terminal that has gone needs nothing.
-        let _ = tcsetattr(stdin(), OptionalActions::Now, &self.before);
+        let _ = tcsetattr(stdin(), self.end, &self.before);
     }
 }
 

@@ -1,7 +1,7 @@
 //! Asks a person at the terminal to decide at a gate, by single keys. Returns a completion.
 
 use std::cell::Cell;
-use std::io::{self, BufRead, Read, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::str::Utf8Error;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ use crate::rules::routing::reviews::settled_since_rejection;
 use crate::rules::{RefusalKind, Rules, branch_of, open_points};
 use crate::storage::ProjectPath;
 use crate::storage::random::ulid;
-use crate::system::terminal::{self, KeyMode};
+use crate::system::terminal::{self, ESCAPE, KeyMode};
 use crate::tasks::complete::{Signing, complete_signed};
 use crate::tasks::edit::{self, Comment};
 use crate::tasks::plan::{Changed, DryRun};
@@ -400,13 +400,27 @@ impl Terminal<'_> {
 
     /// Returns the typed line without surrounding blanks; `None` if the input has ended, or the run must stop.
     fn line(&self, question: &str) -> Option<String> {
+        let mode = KeyMode::begin_line().ok();
         let line = self.read(question, |input| {
-            let mut line = Vec::new();
-            input.read_until(b'\n', &mut line)?;
+            let (mut line, mut byte) = (Vec::new(), [0]);
+            while input.read(&mut byte)? > 0 {
+                line.push(byte[0]);
+                if matches!(byte[0], b'\n' | ESCAPE) {
+                    break;
+                }
+            }
             Ok(line)
         });
         self.has_ended.set(line.is_none());
-        Some(String::from_utf8_lossy(&line?).trim().to_owned())
+        let line = line?;
+        if line.ends_with(&[ESCAPE]) {
+            if let Some(mode) = mode {
+                mode.forget();
+            }
+            self.output.say("");
+            return Some(char::from(ESCAPE).to_string());
+        }
+        Some(String::from_utf8_lossy(&line).trim().to_owned())
     }
 
     /// Returns what the person types; `None` if the input has ended, or the run must stop.

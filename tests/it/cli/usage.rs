@@ -3,6 +3,7 @@
 use insta::assert_snapshot;
 
 use crate::support::environment::TestEnvironment;
+use crate::support::terminal::Seat;
 
 #[test]
 fn an_empty_variable_names_no_agent() {
@@ -221,8 +222,29 @@ fn a_wrong_verb_names_the_nearest_command_first() {
         let refused = env.aof(&[typed, "x"]).code(2).stderr;
         assert!(refused.contains(&format!("exist: '{meant}'")), "{refused}");
     }
-    let refused = env.aof(&["close", "x"]).code(2).stderr;
+}
+
+#[test]
+fn close_asks_what_is_meant() {
+    let env = TestEnvironment::with_rules(
+        "workflow: {gates: [{id: work, role: all}, {id: check, role: all}]}\n",
+        "roles: {all: {agents: [human-ada]}}\nagents: {human-ada: {email: ada@example.org}}\n",
+    );
+    let refused = env.unattended(&["close", "x"]).code(2).stderr;
     assert!(refused.contains("`aof done ID`") && refused.contains("`aof cancel ID`"), "{refused}");
+    let id = env.new_task(&["Add login"]);
+    let close = |answers: &[&str], options: &[&str]| {
+        let mut seat = Seat::of(&env, &[&["close", &id], options].concat());
+        seat.shows("[d/c] ");
+        answers.iter().for_each(|answer| seat.types(answer));
+        seat.ends().1
+    };
+    let head = env.head();
+    assert!(close(&[""], &[]).contains("`aof cancel ID`"));
+    assert_eq!(env.head(), head);
+    assert!(close(&["d"], &["-s", "Did it"]).contains("work → check"));
+    assert!(close(&["c", "No longer wanted"], &[]).contains("cancelled"));
+    assert!(env.task_text(&id).contains("No longer wanted"));
 }
 
 /// The most lines that `aof init` prints, whatever it sets up.

@@ -283,8 +283,13 @@ fn leaving_at_any_prompt_of_decide_records_nothing() {
                 }
                 // Back to the keys, and from there out.
                 back => {
-                    if !keys.is_empty() {
+                    // Escape needs no Enter; an arrow begins with it, and is no key of its own.
+                    if !keys.is_empty() && back == "\u{1b}" {
+                        seat.presses("Half a text\u{1b}[A");
+                    } else if !keys.is_empty() {
                         seat.types(back);
+                    }
+                    if !keys.is_empty() {
                         seat.shows("q leave");
                     }
                     seat.presses("q");
