@@ -236,7 +236,9 @@ fn close_asks_what_is_meant() {
     let close = |answers: &[&str], options: &[&str]| {
         let mut seat = Seat::of(&env, &[&["close", &id], options].concat());
         seat.shows("[d/c] ");
-        answers.iter().for_each(|answer| seat.types(answer));
+        for answer in answers {
+            seat.types(answer);
+        }
         seat.ends().1
     };
     let head = env.head();
