@@ -1,6 +1,6 @@
 //! The tasks of a file, for `aof new --from`: JSON, JSON lines, or the open boxes of Markdown. Entries may name each other by `ref`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use jiff::civil::Date;
 use serde_json::{Value, json};
@@ -75,6 +75,8 @@ pub(super) struct ListedTasks<'r> {
     today: Date,
     /// The tasks that are not created yet.
     entries: Vec<Entry>,
+    /// Their names.
+    names: HashSet<String>,
 }
 
 /// A task of a list.
@@ -95,14 +97,14 @@ impl<'r> ListedTasks<'r> {
             CliError::refused("invalid_tasks", format!("{name} cannot be taken: {problem}"), fix)
         };
         let found = entries(text).map_err(|reason| refused(&reason))?;
-        let mut list = Self { rules, today, entries: Vec::new() };
-        list.entries = found.into_iter().map(Entry::of).collect();
-        let mut faults = Vec::new();
+        let entries: Vec<Entry> = found.into_iter().map(Entry::of).collect();
+        let names = entries.iter().filter_map(|entry| entry.reference.clone()).collect();
+        let list = Self { rules, today, entries, names };
+        let (mut faults, mut earlier) = (Vec::new(), HashSet::new());
         let no_ids = BTreeMap::new();
         for (place, entry) in list.entries.iter().enumerate() {
-            let earlier = &list.entries[..place];
             let checked = match &entry.reference {
-                Some(reference) if earlier.iter().any(|one| one.reference == entry.reference) => {
+                Some(reference) if !earlier.insert(reference) => {
                     Err(format!("`ref: {reference}` is there twice"))
                 }
                 _ => list.task(entry, &no_ids),
@@ -137,11 +139,9 @@ impl<'r> ListedTasks<'r> {
                 created.insert(reference, task.id);
             }
         }
-        created.retain(|reference, _| {
-            let listed = self.entries.len();
-            self.entries.retain(|entry| entry.reference.as_ref() != Some(reference));
-            self.entries.len() < listed
-        });
+        created.retain(|reference, _| self.names.remove(reference));
+        let is_created = |name: &String| created.contains_key(name);
+        self.entries.retain(|entry| !entry.reference.as_ref().is_some_and(is_created));
         created
     }
 
@@ -164,43 +164,42 @@ impl<'r> ListedTasks<'r> {
         };
         let next = next.into_iter().map(task).collect();
         self.entries = waiting.into_iter().cloned().collect();
+        self.names = self.entries.iter().filter_map(|entry| entry.reference.clone()).collect();
         next
     }
 
     /// Returns the names of other tasks of the list, not created yet, that the task has as its parent or waits for.
-    fn named_by<'e>(&'e self, entry: &'e Entry) -> impl Iterator<Item = &'e String> {
-        let is_named = |one: &&String| entry.relations().any(|text| text == one.as_str());
-        self.entries.iter().filter_map(|one| one.reference.as_ref()).filter(is_named)
+    fn named_by<'e>(&'e self, entry: &'e Entry) -> impl Iterator<Item = &'e str> {
+        entry.relations().filter(|text| self.names.contains(*text))
     }
 
     /// Returns the fault if tasks of the list wait for each other in a circle.
     fn circle(&self) -> Option<String> {
-        let mut free: Vec<&String> = Vec::new();
+        let named =
+            self.entries.iter().filter_map(|entry| Some((entry.reference.as_ref()?, entry)));
+        let (mut stuck, mut free): (Vec<_>, HashSet<&str>) = (named.collect(), HashSet::new());
         loop {
-            let is_free = |entry: &&Entry| {
-                entry.reference.as_ref().is_some_and(|name| !free.contains(&name))
-                    && self.named_by(entry).all(|name| free.contains(&name))
-            };
-            match self.entries.iter().find(is_free).and_then(|entry| entry.reference.as_ref()) {
-                Some(name) => free.push(name),
-                None => break,
+            let is_free = |entry: &Entry| self.named_by(entry).all(|name| free.contains(name));
+            let (next, rest): (Vec<_>, Vec<_>) =
+                stuck.into_iter().partition(|(_, entry)| is_free(entry));
+            stuck = rest;
+            if next.is_empty() {
+                break;
             }
+            free.extend(next.into_iter().map(|(name, _)| name.as_str()));
         }
-        let stuck = self.entries.iter().filter_map(|entry| entry.reference.as_ref());
-        let stuck: Vec<&str> =
-            stuck.filter(|name| !free.contains(name)).map(String::as_str).collect();
+        let stuck: Vec<&str> = stuck.into_iter().map(|(name, _)| name.as_str()).collect();
         (!stuck.is_empty()).then(|| format!("{} wait for each other in a circle", listed(&stuck)))
     }
 
     /// Returns the task of an entry, with ids in place of names; names without an id are left out.
     fn task(&self, entry: &Entry, ids: &BTreeMap<String, TaskId>) -> Result<NewTask, String> {
-        let named: Vec<&String> = self.named_by(entry).collect();
         let resolve = |value: &mut Value| match value.as_str().map(ToOwned::to_owned) {
             Some(text) if ids.contains_key(&text) => {
                 *value = json!(ids[&text]);
                 true
             }
-            Some(text) => !named.contains(&&text),
+            Some(text) => !self.names.contains(&text),
             None => true,
         };
         let mut fields = entry.fields.clone();
