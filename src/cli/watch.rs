@@ -18,7 +18,7 @@ use crate::cli::render::changes::{
 };
 use crate::cli::{
     CliError, CliResult, DryRunOption, JSON_VERSION, LogFormat, OfflineOption, Session, bold, cyan,
-    exit_code, merged, now, painted, red, short, with_local_times, yellow,
+    exit_code, merged, now, painted, red, short, yellow,
 };
 use crate::dispatch::sweep::sweep;
 use crate::files::printable::{inert, one_line};
@@ -405,7 +405,7 @@ fn shown_delivery(session: &Session, delivered: &DeliveryOutcome) -> ShownReport
         }
         DeliveryOutcome::Refused { name, reason, path } => {
             let message =
-                with_local_times(&first_line(reason["message"].as_str().unwrap_or_default()));
+                session.with_times(&first_line(reason["message"].as_str().unwrap_or_default()));
             let place = path.file_name().unwrap_or_default().to_string_lossy();
             let place = format!(".aof/refused/{}", on_one_line(&place));
             let text = format!(

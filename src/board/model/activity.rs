@@ -36,7 +36,7 @@ pub(crate) enum ActivityKind {
     /// A task moved on, because somebody judged the work.
     Decision,
     Comment,
-    /// Somebody took it, gave it back, changed it, held it, or let it go on.
+    /// A claim, a release, an edit, a hold or an unblock.
     Other,
 }
 

@@ -2,9 +2,7 @@
 
 use std::process::ExitCode;
 
-use crate::cli::{
-    CliResult, DryRunOption, Session, bold, dim, green, indented, red, with_local_times, yellow,
-};
+use crate::cli::{CliResult, DryRunOption, Session, bold, dim, green, indented, red, yellow};
 use crate::health::doctor::{
     HandledIssue, RepairOutcome, doctor_value, find_issues, repair_issues, report_issues,
 };
@@ -39,7 +37,7 @@ pub(crate) fn run_doctor(session: &Session, args: &DoctorArgs) -> CliResult {
         (false, DryRun::No) => report_issues(issues),
         (_, mode) => repair_issues(&mut workspace, issues, mode),
     };
-    session.output.show(|| doctor_value(&handled), || doctor_page(&handled));
+    session.output.show(|| doctor_value(&handled), || doctor_page(session, &handled));
     Ok(if handled.iter().any(HandledIssue::is_wrong) {
         ExitCode::FAILURE
     } else {
@@ -47,10 +45,10 @@ pub(crate) fn run_doctor(session: &Session, args: &DoctorArgs) -> CliResult {
     })
 }
 
-fn doctor_page(handled: &[HandledIssue]) -> String {
+fn doctor_page(session: &Session, handled: &[HandledIssue]) -> String {
     let mut text = String::new();
     for alike in handled.chunk_by(|a, b| a.issue.code == b.issue.code && a.outcome == b.outcome) {
-        text.extend(alike.iter().take(FEW).map(issue_text));
+        text.extend(alike.iter().take(FEW).map(|handled| issue_text(session, handled)));
         if alike.len() > FEW {
             let (more, code) = (alike.len() - FEW, &alike[0].issue.code);
             text.push_str(&format!("... and {more} more of the kind [{code}]\n"));
@@ -59,7 +57,7 @@ fn doctor_page(handled: &[HandledIssue]) -> String {
     text + &summary(handled)
 }
 
-fn issue_text(handled: &HandledIssue) -> String {
+fn issue_text(session: &Session, handled: &HandledIssue) -> String {
     let HandledIssue { issue, outcome } = handled;
     let head = match (outcome, issue.weight) {
         (RepairOutcome::Repaired, _) => green("repaired:"),
@@ -70,7 +68,7 @@ fn issue_text(handled: &HandledIssue) -> String {
     };
     let lines = |text: &str| indented(text, "       ");
     let code = dim(format!("[{}]", issue.code));
-    let problem = with_local_times(&issue.problem);
+    let problem = session.with_times(&issue.problem);
     let mut text = format!("{head} {} {code}\n", lines(&problem));
     if matches!(outcome, RepairOutcome::Reported | RepairOutcome::Failed(_)) {
         text.push_str(&format!("  why  {}\n", lines(&issue.why)));

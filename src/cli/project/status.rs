@@ -9,7 +9,7 @@ use super::doctor::FEW;
 use crate::cli::render::table::cut;
 use crate::cli::{
     ActingAgent, CliResult, DryRunOption, Session, bold, counted, cyan, dim, green, merged, now,
-    red, width, with_local_times, wrapped, yellow,
+    red, width, wrapped, yellow,
 };
 use crate::domain::Timestamp;
 use crate::files::printable::{inert, one_line};
@@ -63,6 +63,7 @@ pub(crate) fn run(session: &Session, args: &StatusArgs) -> CliResult {
     let project = context.project();
     let page = || {
         let page = StatusPage {
+            session,
             overview: &overview,
             lists: &lists,
             rules: project.map(|project| &*project.in_force.rules),
@@ -79,6 +80,7 @@ pub(crate) fn run(session: &Session, args: &StatusArgs) -> CliResult {
 
 /// The page of the status.
 struct StatusPage<'s> {
+    session: &'s Session,
     overview: &'s Overview<'s>,
     lists: &'s StatusLists,
     /// The rules, if they can be read.
@@ -99,7 +101,7 @@ impl StatusPage<'_> {
         let watcher = if self.is_watched { ", the watcher runs" } else { "" };
         let mut lines = vec![format!("{}{branch}{watcher}", name.unwrap_or_default())];
         lines.extend(
-            overview.remote.as_ref().map(|remote| with_local_times(&inert(&remote.line()))),
+            overview.remote.as_ref().map(|remote| self.session.with_times(&inert(&remote.line()))),
         );
         lines.push(phrases::counts(&overview.counts));
         if overview.drifted > 0 {
@@ -220,7 +222,7 @@ impl StatusPage<'_> {
                 lines.push(format!(
                     "  {} {}",
                     yellow("!"),
-                    paragraph(&with_local_times(&issue.problem))
+                    paragraph(&self.session.with_times(&issue.problem))
                 ));
                 lines.push(format!("    {}", paragraph(&issue.fix.to_string())));
             }

@@ -10,7 +10,7 @@ use crate::cli::render::page::joined;
 use crate::cli::text_input;
 use crate::cli::{
     ActingAgent, CliError, CliResult, DryRunOption, OfflineOption, Session, SignWith, cyan, green,
-    now, with_local_times, yellow,
+    now, yellow,
 };
 use crate::domain::{AgentId, Event, GateId, Status, Task, TaskId};
 use crate::files::printable::inert;
@@ -179,7 +179,7 @@ pub(super) fn show(
     output.line(format!("  {now} {}", state(rules, changed, &waiting_for)));
     let due_before = changed.before.as_ref().and_then(|before| before.task.plan.due);
     if let Some(due) = changed.after.task.plan.due.filter(|due| Some(*due) != due_before) {
-        output.line(with_local_times(&format!("  due {}", due.in_words())));
+        output.line(session.with_times(&format!("  due {}", due.in_words())));
     }
     let assignee_before = changed.before.as_ref().map(|before| &before.task.plan.assignee);
     let assignee = &changed.after.task.plan.assignee;

@@ -146,7 +146,7 @@ impl<'r> ListedTasks<'r> {
     }
 
     /// Removes and returns the tasks that wait for no other one of the list, with their names. A dry run takes all at once, without
-    /// what leads to others of the list, since those do not exist.
+    /// their relations to each other: they have no ids yet.
     pub(super) fn take_next(
         &mut self,
         ids: &BTreeMap<String, TaskId>,
