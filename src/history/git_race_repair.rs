@@ -27,40 +27,42 @@ use crate::tasks::recovery::dropped_steps::{
     dropped_steps, is_unmoved, lost_steps_issue, tasks_of, worktree_bytes,
 };
 use crate::tasks::recovery::recover::{
-    FastForwardOutcome, PUT_BACK, check_fast_forward, fast_forward, is_blocked, lock_recovered,
-    record_sync, recover,
+    FastForwardOutcome, PUT_BACK, is_blocked, lock_recovered, move_branch, record_sync, recover,
 };
 
 /// Restores the first dropped steps onto the branch, and returns them. If the branch has new commits, they are merged by meaning, like
-/// steps of another clone. Returns `None` if a person must decide, or if the branch moved during the repair.
+/// steps of another clone. Returns `None` if a person must decide, or if git moved the branch during the repair. The writer lock is
+/// held: otherwise, commands that commit all the time would outrun the merge, until the reflog's tail no longer shows the steps.
 pub(crate) fn restore_steps(workspace: &Workspace) -> Result<Option<RestoredSteps>, ProjectError> {
+    let first = |head: &Head| -> Result<Option<DroppedSteps>, ProjectError> {
+        Ok(dropped_steps(workspace, head)?.into_iter().find(|one| !one.partial))
+    };
+    let restored = |of: &DroppedSteps| {
+        Some(RestoredSteps { tasks: tasks_of(&of.steps), steps: of.steps.len() })
+    };
+    let Some(seen) = first(&workspace.head_now()?)? else { return Ok(None) };
+    let (lock, recovered) = lock_recovered(workspace)?;
     let head = workspace.head_now()?;
-    let found = dropped_steps(workspace, &head)?;
-    let Some(dropped) = found.iter().find(|one| !one.partial) else { return Ok(None) };
-    let to = if is_unmoved(dropped, &head) {
+    let Some(dropped) = first(&head)? else {
+        // The recovery under the lock may have been faster.
+        let now = head.commit.map(|now| workspace.repository.is_ancestor(seen.had, now));
+        return Ok(if now.transpose()?.unwrap_or_default() { restored(&seen) } else { None });
+    };
+    // A recovery that was blocked has noted that the tasks wait, which is reported for each of them.
+    if recovered {
+        return Ok(None);
+    }
+    let to = if is_unmoved(&dropped, &head) {
         Some(dropped.had)
     } else {
-        merge_dropped(workspace, &head, dropped)?
+        merge_dropped(workspace, &head, &dropped)?
     };
     let Some(to) = to else { return Ok(None) };
-    match check_fast_forward(workspace, &head, to)? {
-        FastForwardOutcome::Done => {}
-        FastForwardOutcome::Moved => return Ok(None),
-        FastForwardOutcome::Blocked(error) => return Err(error.into()),
+    match move_branch(workspace, &lock, &head, to, PUT_BACK)? {
+        FastForwardOutcome::Done => Ok(restored(&dropped)),
+        FastForwardOutcome::Moved => Ok(None),
+        FastForwardOutcome::Blocked(error) => Err(error.into()),
     }
-    let is_restored = match fast_forward(workspace, &head, to, PUT_BACK)? {
-        FastForwardOutcome::Done => true,
-        // The recovery under the lock may have been faster. Otherwise, the next check tries again.
-        FastForwardOutcome::Moved => {
-            let now = workspace.head_now()?.commit;
-            now.map(|now| workspace.repository.is_ancestor(dropped.had, now))
-                .transpose()?
-                .unwrap_or_default()
-        }
-        FastForwardOutcome::Blocked(_) => false,
-    };
-    let restored = || RestoredSteps { tasks: tasks_of(&dropped.steps), steps: dropped.steps.len() };
-    Ok(is_restored.then(restored))
 }
 
 /// Merges dropped steps into HEAD by meaning. Returns the merge commit, which is on no branch yet; `None` if both sides changed the
@@ -100,13 +102,17 @@ pub(crate) enum RecoveredSteps {
     Reported(Issue),
 }
 
-/// Runs a repair without waiting for locks. Returns `None` if one is taken: the next check tries again.
-fn without_waiting<T>(
+/// The time that a restoration waits for locks. The next check would find them taken as well while many agents are at work.
+const RESTORE_WAIT: Duration = Duration::from_secs(1);
+
+/// Runs a repair that waits for locks that long. Returns `None` if one is still taken: the next check tries again.
+fn waiting_for<T>(
+    locks: Duration,
     workspace: &mut Workspace,
     wait: Duration,
     repair: impl Fn(&Workspace) -> Result<T, ProjectError>,
 ) -> Result<Option<T>, ProjectError> {
-    workspace.restart_wait(Duration::ZERO);
+    workspace.restart_wait(locks);
     let repaired = repair(workspace);
     workspace.restart_wait(wait);
     match repaired {
@@ -118,7 +124,7 @@ fn without_waiting<T>(
     }
 }
 
-/// Restores steps that git dropped since the last check. Returns these steps, and issues about the others. Does not wait for locks.
+/// Restores steps that git dropped since the last check. Returns these steps, and issues about the others.
 pub(crate) fn tend_branch(
     workspace: &mut Workspace,
     wait: Duration,
@@ -137,7 +143,7 @@ pub(crate) fn tend_branch(
     }
     let found = dropped_steps(workspace, &now.0)?;
     if found.iter().any(|one| !one.partial) {
-        match without_waiting(workspace, wait, restore_steps) {
+        match waiting_for(RESTORE_WAIT, workspace, wait, restore_steps) {
             Ok(Some(Some(restored))) => return Ok(vec![RecoveredSteps::Restored(restored)]),
             Ok(Some(None) | None) => return Ok(Vec::new()),
             // A person must clear the way: the steps are reported.
@@ -314,7 +320,7 @@ pub(crate) fn tend_index(
         seen.0 = (staged.is_empty() && taken_out.is_empty()).then_some(now);
         return Ok(Vec::new());
     }
-    Ok(without_waiting(workspace, wait, catch_up)?.unwrap_or_default())
+    Ok(waiting_for(Duration::ZERO, workspace, wait, catch_up)?.unwrap_or_default())
 }
 
 /// Returns whether the worktree's file is as in HEAD, or a task that continues HEAD's. A file that equals the staged one is a person's.

@@ -23,10 +23,11 @@ pub const POINTS: &[&str] = &[
     "ops.settled",
 ];
 
-/// Additional points of a fast-forward: the locks are taken; files have temporary names; a file is in place; all files are in place.
+/// Additional points of a fast-forward: a merge commit is made; the locks are taken; files have temporary names; a file is in place;
+/// all files are in place.
 #[cfg(debug_assertions)]
 const BRING_POINTS: &[&str] =
-    &["git.bring-begun", "git.bring-staged", "git.bring-placed", "git.bring-files"];
+    &["git.joined", "git.bring-begun", "git.bring-staged", "git.bring-placed", "git.bring-files"];
 
 /// The points of a message, in order: it is written, but the cursor not moved; it is delivered, but not removed.
 pub const OUTBOX_POINTS: &[&str] = &["outbox.written", "outbox.delivered"];

@@ -19,6 +19,7 @@ use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::rules::merge::{Dropped, Superseded};
+use crate::system::crash_points;
 use crate::tasks::merge::versions::Conflict;
 
 /// Both sides in one commit.
@@ -90,6 +91,7 @@ pub(crate) fn join(
         committer: workspace.repository.identity()?,
         at: workspace.now(),
     })?;
+    crash_points::point("git.joined");
     Ok(MergedCommit { commit, superseded })
 }
 

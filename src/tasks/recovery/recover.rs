@@ -320,7 +320,7 @@ pub(crate) fn fast_forward(
 }
 
 /// Carries out a fast-forward under the lock, after a recovery.
-fn move_branch(
+pub(crate) fn move_branch(
     workspace: &Workspace,
     lock: &WriterLock,
     head: &Head,

@@ -150,6 +150,32 @@ fn a_visit_that_was_done_again_supersedes_the_one_that_was_dropped() {
     let _ = verified(&env).success();
 }
 
+/// Commands that commit all the time do not outrun the merge.
+#[test]
+fn no_command_commits_while_dropped_steps_are_merged() {
+    let (env, id) = scene();
+    let other = env.new_task(&["Write docs"]);
+    taken_back(&env, RESET, || {
+        let _ = env.complete(&id, "agent-7").success();
+    });
+    go_on(&env);
+    let pipe = env.path("../pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut command = env.aof_command(&["watch", "--once"]);
+    command.env("AOF_WAIT_AT", format!("git.joined:{}", pipe.display()));
+    let piped = std::process::Stdio::piped;
+    let child = command.stdout(piped()).stderr(piped()).spawn().unwrap();
+    eventually("it has merged", || pipe.with_extension("reached").exists());
+    let head = env.head();
+    let _ = env.aof_aside(&["task", "comment", &other, "-m", "Look", "--wait", "0s"]).code(7);
+    assert_eq!(env.head(), head);
+    let opened = std::fs::OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
+    let output = env.finish("watch", child).success().stdout;
+    drop(opened);
+    assert!(output.contains("1 step is on the branch again"), "{output}");
+    assert_eq!(entries(&env, &id), ["implement agent-7 complete"]);
+}
+
 #[test]
 fn steps_that_are_back_already_are_not_counted() {
     let (env, id) = scene();
