@@ -233,7 +233,7 @@ impl StagedCommit<'_> {
         Ok(None)
     }
 
-    /// Returns a value if all files are as in a commit of the branch that HEAD has just left: true if aof certainly made it while git
+    /// Returns a value if all files are as in a commit of the branch that HEAD left last: true if aof certainly made it while git
     /// created the present branch.
     fn is_of_left_branch(&self, files: &[ChangedFile]) -> Result<Option<bool>, ProjectError> {
         let Some((left, is_certain)) = self.repository.overtaken_switch(self.head)? else {

@@ -280,7 +280,8 @@ fn a_branch_that_is_created_while_a_completion_is_written_gets_it_whole() {
 
 #[test]
 fn a_step_that_came_while_git_created_a_branch_is_not_committed_there() {
-    for was_logged_first in [true, false] {
+    for (was_logged_first, goes_on) in [(true, false), (false, false), (true, true), (false, true)]
+    {
         let (env, id) = scene();
         let begun = env.head();
         let _ = env.complete(&id, "agent-7").success();
@@ -294,6 +295,9 @@ fn a_step_that_came_while_git_created_a_branch_is_not_committed_there() {
             "{from} {begun} Ada <ada@example.org> 0 +0000\tcheckout: moving from main to side\n"
         );
         env.write(".git/logs/HEAD", env.read(".git/logs/HEAD") + &line);
+        if goes_on {
+            let _ = env.new_task(&["Write more"]);
+        }
         env.write("code.txt", "mine\n");
         env.git(&["add", "code.txt"]);
         let refused = commit(&env, &[]).code(1);

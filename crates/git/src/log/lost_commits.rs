@@ -193,20 +193,31 @@ impl Repository {
     }
 
     /// Returns the commit that HEAD had if aof committed after git had read HEAD to create a new branch from it; and false if HEAD may
-    /// also have been switched to an existing branch. In HEAD's reflog, each move begins at the end of the one before.
+    /// also have been switched to an existing branch. In HEAD's reflog, each move begins at the end of the one before, except for a
+    /// line that was written for the branch that HEAD left. Commits on the new branch are passed over.
     pub fn overtaken_switch(&self, head: CommitId) -> Result<Option<(CommitId, bool)>, GitError> {
         let tail = reflog_end(&self.git_dir().join("logs/HEAD"), LAST_LINES)?;
-        let ids = |line: &str| {
-            let mut ids = line.split(' ').map(|id| id.parse::<CommitId>().ok());
-            Some((ids.next()??, ids.next()??))
+        let parsed = |line: &str| -> Option<(CommitId, CommitId, bool)> {
+            let mut ids = line.split(' ').map(|id| id.parse().ok());
+            Some((ids.next()??, ids.next()??, line.contains("\tcheckout: moving from ")))
         };
-        let mut moves = tail.lines().rev().map_while(ids);
-        let Some((from, to)) = moves.next() else { return Ok(None) };
-        let had = if to == head { moves.next().map(|(_, to)| to) } else { Some(to) };
-        let is_certain = to != head || from == head;
-        let last = tail.lines().next_back().unwrap_or_default();
-        let may_be = is_certain || last.contains("\tcheckout: moving from ");
-        Ok(had.filter(|had| *had != head && may_be).map(|had| (had, is_certain)))
+        let mut moves = tail.lines().rev().map_while(parsed).peekable();
+        let mut end = head;
+        while let Some((from, to, is_switch)) = moves.next() {
+            let had = if to != end {
+                Some((to, true))
+            } else if from == to || is_switch {
+                moves.peek().map(|(_, before, _)| (*before, from == to))
+            } else {
+                None
+            };
+            let had = had.filter(|(had, _)| *had != end);
+            if had.is_some() || is_switch {
+                return Ok(had);
+            }
+            end = from;
+        }
+        Ok(None)
     }
 
     fn reflog_tail(&self, head: &Head) -> Result<String, GitError> {
