@@ -17,6 +17,7 @@ async function fillHard(shop) {
   for (const title of titles) await shop.new(title, "--due", "today", "-p", "critical");
   const nine = Array.from({ length: 9 }, (_, at) => ["--tag", `label-${at}`]).flat();
   const tagged = await shop.new("Nine tags", ...nine, "-p", "low", "--due", "+3d");
+  await shop.new("Late since last year", "--due", "2025-11-03");
   for (let number = 1; number <= 40; number++) await shop.new(`One of forty: ${number}`);
   const [taken, blocked, sent, ended, waits] = [await shop.new("Taken"), await shop.new("Blocked"), await shop.new("Sent back"), await shop.new("Cancelled"), await shop.new("Held")];
   await shop.aof("claim", taken, "--agent", "agent-dev-1");
@@ -29,8 +30,7 @@ async function fillHard(shop) {
   await shop.new("After another one", "--depends", tagged, "--parent", sent);
   for (const number of [1, 2, 3]) {
     const task = await shop.new(`For approval ${number}`, "-p", number === 1 ? "high" : "medium");
-    await shop.say(task, "agent-dev-1", "complete");
-    await shop.say(task, "agent-review-1", "complete");
+    for (const agent of ["agent-dev-1", "agent-review-1", "agent-test-1"]) await shop.say(task, agent, "complete");
   }
   return sent;
 }
@@ -46,7 +46,7 @@ function measure([gone, isTouch]) {
   let smallest = 99;
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
     const own = node.parentElement;
-    if (!node.data.trim() || own.closest("svg, script") || !shown(own)) continue;
+    if (!node.data.trim() || own.closest("svg, script, textarea") || !shown(own)) continue;
     texts.push(node.data);
     const size = parseFloat(getComputedStyle(own).fontSize);
     if (own.closest(".who")) continue;
@@ -121,6 +121,21 @@ async function gated(stage, count) {
   return shop;
 }
 
+/** A window of 1280 x 1024 px at 400 %: no page scrolls sideways, and what acts can be reached and works. */
+async function zoomed(stage, server, pages) {
+  const page = await stage.visit(server, { viewport: { width: 320, height: 256 } });
+  for (const name of pages) {
+    await server.open(page, name);
+    equal((await page.evaluate(measure, [GONE, false])).faults, [], `what is measured at \`${name}\` at 400 % is wrong`);
+  }
+  await server.open(page, "waiting");
+  const rows = page.locator("main [data-task]");
+  const before = await rows.count();
+  await page.getByRole("button", { name: /^Approve/ }).first().click();
+  await page.waitForFunction((count) => document.querySelectorAll("main [data-task]").length < count, before);
+  await page.context().close();
+}
+
 /** A person is round and a program square, also where their letters are the same. */
 async function differ(stage, server) {
   const page = await stage.visit(server);
@@ -138,7 +153,8 @@ export async function surface(stage) {
   const shop = await stage.shop();
   const task = await fillHard(shop);
   const server = await stage.serve(shop, "human-ann-example");
-  await looked(stage, server, ["", "?q=xyzzy", `tasks/${task}`, "waiting", "list", "activity", "statistics", "workflow"], figures);
+  await looked(stage, server, ["", "?q=xyzzy", `tasks/${task}`, "waiting", "list", "activity", "statistics", "workflow", "status", "verify", "new", `tasks/${task}/edit`], figures);
+  await zoomed(stage, server, ["", `tasks/${task}`, "waiting", "list", "activity", "status", "new"]);
   const empty = await stage.serve(bare, "human-ann-example");
   await looked(stage, empty, [""], figures);
   for (const count of [3, 8, 20]) {

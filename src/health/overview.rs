@@ -13,11 +13,13 @@ use crate::history::sync::remote_state::{RemoteStanding, remote_value};
 use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
 use crate::project::workspace::{Workspace, viewer};
+use crate::rules::Rules;
 use crate::storage::header_cache::{Pauses, ProgramPause};
 use crate::tasks::headers::dependencies::Dependencies;
 use crate::tasks::headers::mentions::{Mention, unseen};
 use crate::tasks::headers::summary::{TaskSummary, WAITING};
 use crate::tasks::headers::waiting::{WaitingDecision, waiting_for};
+use crate::tasks::view::phrases;
 
 /// An overview of the project.
 pub(crate) struct Overview<'c> {
@@ -54,8 +56,55 @@ pub(crate) struct StatusLists {
     pub escalated: Vec<StatusEntry>,
 }
 
+/// A part of the status as people read it. It has at least one task.
+pub(crate) struct StatusSection<'l> {
+    pub title: &'static str,
+    pub entries: Vec<&'l StatusEntry>,
+    /// The command that shows all of them.
+    pub command: &'static str,
+}
+
+impl StatusLists {
+    pub(crate) fn sections(&self) -> impl Iterator<Item = StatusSection<'_>> {
+        let (held, waiting): (Vec<_>, Vec<_>) =
+            self.waiting_for_you.iter().partition(|entry| entry.is_held);
+        let all = [
+            ("Waiting for you", waiting, "aof decide"),
+            ("Mentioned", self.mentions.iter().collect(), "aof board"),
+            ("You have", held, "aof list --mine"),
+            ("Late", self.overdue.iter().collect(), "aof list --late"),
+            ("Escalated", self.escalated.iter().collect(), "aof list is:escalated"),
+        ];
+        let filled = all.into_iter().filter(|(_, entries, _)| !entries.is_empty());
+        filled.map(|(title, entries, command)| StatusSection { title, entries, command })
+    }
+}
+
+impl StatusEntry {
+    /// Returns who has it, or its gate, with the role that it was escalated to.
+    pub(crate) fn place(&self, rules: &Rules) -> String {
+        let gate = self.gate.as_deref().unwrap_or_default();
+        let role = self.reason.as_deref().and_then(|reason| reason.strip_prefix("escalated "));
+        match (role, self.holders.first().filter(|_| !self.is_held)) {
+            (Some(role), _) => format!("{gate} {role}"),
+            (None, Some(agent)) => format!("@{}", phrases::name(rules, agent)),
+            (None, None) => gate.to_owned(),
+        }
+    }
+
+    /// Returns when it is due, or how late it is; `None` if it is neither.
+    pub(crate) fn due_words(&self, rules: &Rules, now: Timestamp) -> Option<String> {
+        let due = self.due.map(|due| {
+            let day = phrases::due(due, now, &rules.project.timezone);
+            if day.ends_with("late") { day } else { format!("due {day}") }
+        });
+        let is_late = || self.reason.as_deref() == Some(TIME_LIMIT);
+        due.or_else(|| is_late().then(|| format!("{} late", phrases::short_age(self.since, now))))
+    }
+}
+
 /// The reason of a task that is late without a due date.
-pub(crate) const TIME_LIMIT: &str = "its gate's time limit";
+const TIME_LIMIT: &str = "its gate's time limit";
 
 /// A task that needs attention, with the reason and a command.
 #[derive(Debug, Serialize)]

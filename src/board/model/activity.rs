@@ -107,6 +107,9 @@ fn entry(workspace: &Workspace, rules: &Rules, line: &str) -> Option<ActivityEnt
     })
 }
 
+/// The act of a new task's author.
+pub(crate) const CREATED: &str = "created it";
+
 /// Returns the act of an event in words, with its text; `None` for one that another event of the same commit says.
 fn act(rules: &Rules, event: &EventLine) -> Option<(ActivityKind, String, String)> {
     let text = |key| event.text(key).unwrap_or_default().to_owned();
@@ -115,7 +118,7 @@ fn act(rules: &Rules, event: &EventLine) -> Option<(ActivityKind, String, String
     let other = |words: String| (ActivityKind::Other, words, String::new());
     Some(match event.kind? {
         EventKind::TaskCreated | EventKind::TaskAdopted => {
-            (ActivityKind::Step, "created it".to_owned(), String::new())
+            (ActivityKind::Step, CREATED.to_owned(), String::new())
         }
         EventKind::TaskClaimed => other(at("took it")),
         EventKind::TaskAssigned => other(format!("gave it to {} at {gate}", text("agent"))),

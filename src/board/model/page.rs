@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use super::activity::{ActivityEntry, ActivityKind, task_activity};
+use super::activity::{ActivityEntry, ActivityKind, CREATED, task_activity};
 use crate::dispatch::workplaces::{Opening, openings};
 use crate::domain::{
     AgentId, Due, GateId, Map, Outcome, Priority, ReviewContext, RoleId, Status, Task, TaskId,
@@ -237,6 +237,9 @@ pub(crate) fn task_page(workspace: &Workspace, id: &TaskId) -> Result<TaskDetail
 pub(crate) fn read_log(workspace: &Workspace, page: &mut TaskDetails) -> Result<(), ProjectError> {
     let rules = &workspace.rules()?.rules;
     let mut log = task_activity(workspace, rules, &page.id, page.sheet.created)?;
+    let created = log.iter().find(|entry| entry.words == CREATED);
+    page.sheet.created_by =
+        page.sheet.created_by.take().or(created.and_then(|entry| entry.agent.clone()));
     log.retain(|entry| entry.kind == ActivityKind::Other);
     page.sheet.log = log;
     Ok(())

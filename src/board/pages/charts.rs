@@ -83,7 +83,7 @@ fn four_numbers(figures: &ProjectFigures) -> Markup {
     let numbers = [
         ("Finished", figures.cycle_times.len().to_string()),
         ("Finished in the last week", last.to_string()),
-        ("From first gate to done, half", half),
+        ("Median from first gate to done", half),
         ("Sent back, of all decisions", share),
     ];
     html! { dl.numbers { @for (name, value) in numbers { div { dt { (name) } dd { (value) } } } } }

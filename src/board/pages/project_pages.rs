@@ -12,7 +12,7 @@ use crate::board::model::columns::BoardView;
 use crate::board::model::drawing::{edge_label, edge_words};
 use crate::domain::{AgentId, TaskId, Workflow, counted};
 use crate::files::event::render::place_words;
-use crate::health::overview::{Overview, StatusEntry, StatusLists, problems};
+use crate::health::overview::{Overview, StatusLists, StatusSection, problems};
 use crate::history::verify::history::Verification;
 use crate::rules::{Edge, Rules, edges};
 use crate::tasks::view::phrases;
@@ -138,21 +138,18 @@ fn run_line(frame: &PageFrame, run: &[&ActivityEntry]) -> Markup {
 /// Returns the page of the issues that need attention.
 pub(crate) fn status(
     frame: &PageFrame,
+    rules: Option<&Rules>,
     overview: &Overview<'_>,
     lists: &StatusLists,
 ) -> PageContent {
     let attention: Vec<_> = problems(overview).collect();
-    let counts = overview.counts.iter();
-    let counts = counts.map(|(state, count)| format!("{count} {}", state.replace('_', " ")));
     let body = html! {
         div.plain #status data-live {
             p.facts {
-                (names(counts))
+                (phrases::counts(&overview.counts))
                 @if let Some(branch) = overview.branch { ", on branch " code { (branch) } }
             }
-            @if frame.you.is_some() { (entries(frame, ("Waiting for you", ""), &lists.waiting_for_you, "aof decide")) }
-            (entries(frame, ("Late", "late since "), &lists.overdue, "aof list --overdue"))
-            (entries(frame, ("Escalated", ""), &lists.escalated, "aof status --json"))
+            @for section in lists.sections() { (status_section(frame, rules, &section)) }
             h2 { "Problems" }
             @if attention.is_empty() { p.muted { "None." } }
             ul.issues { @for issue in attention.iter().take(LISTED) {
@@ -164,26 +161,21 @@ pub(crate) fn status(
     PageContent::titled("Status", body)
 }
 
-fn entries(
-    frame: &PageFrame,
-    (title, how_long): (&str, &str),
-    entries: &[StatusEntry],
-    all: &str,
-) -> Markup {
+fn status_section(frame: &PageFrame, rules: Option<&Rules>, section: &StatusSection<'_>) -> Markup {
+    let StatusSection { title, entries, command } = section;
     html! {
         h2 { (title) }
-        @if entries.is_empty() { p.muted { "None." } }
         ul { @for entry in entries.iter().take(LISTED) {
+            @let due = rules.and_then(|rules| entry.due_words(rules, frame.at));
             li {
                 a dir="auto" href=(frame.links.task(&entry.ticket.task)) { (entry.title) }
                 " " span.facts {
-                    @if let Some(gate) = &entry.gate { "at " (gate) ", " }
-                    (how_long) (frame.ago(entry.since))
-                    @if let Some(reason) = &entry.reason { ", " (reason) }
+                    (rules.map(|rules| entry.place(rules)).unwrap_or_default()) ", "
+                    @match due { Some(due) => (due), None => (frame.ago(entry.since)) }
                 }
             }
         } }
-        (left_out(entries.len(), all))
+        (left_out(entries.len(), command))
     }
 }
 

@@ -169,7 +169,9 @@ pub(super) fn project_page(
             let watched = is_watched(&workspace.paths);
             let context = CheckContext::read(workspace, View::Status, watched)?;
             let you = frame.you.as_ref().and_then(|you| you.as_ref().ok());
-            project_pages::status(frame, &overview(&context)?, &status_lists(&context, you))
+            let rules = context.project().map(|project| &*project.in_force.rules);
+            let lists = status_lists(&context, you);
+            project_pages::status(frame, rules, &overview(&context)?, &lists)
         }
         NavPage::Verify => {
             let range = Range { from: RangeStart::Beginning, until: "HEAD".to_owned() };

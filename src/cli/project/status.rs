@@ -15,7 +15,7 @@ use crate::domain::Timestamp;
 use crate::files::printable::{inert, one_line};
 use crate::health::context::{CheckContext, View};
 use crate::health::overview::{
-    Overview, StatusEntry, StatusLists, TIME_LIMIT, overview, overview_value, problems,
+    Overview, StatusEntry, StatusLists, StatusSection, overview, overview_value, problems,
     status_lists,
 };
 use crate::project::issue::Issue;
@@ -120,28 +120,17 @@ impl StatusPage<'_> {
             lines.extend(wrapped(text, self.width).iter().map(dim));
             lines.push(String::new());
         }
-        let (held, waiting): (Vec<_>, Vec<_>) =
-            lists.waiting_for_you.iter().partition(|entry| entry.is_held);
-        self.section(&mut lines, "Waiting for you", &waiting, "aof decide");
-        let mentions: Vec<_> = lists.mentions.iter().collect();
-        self.section(&mut lines, "Mentioned", &mentions, "aof board");
-        self.section(&mut lines, "You have", &held, "aof list --mine");
-        let late: Vec<_> = lists.overdue.iter().collect();
-        self.section(&mut lines, "Late", &late, "aof list --late");
-        let escalated: Vec<_> = lists.escalated.iter().collect();
-        self.section(&mut lines, "Escalated", &escalated, "aof list is:escalated");
+        lists.sections().for_each(|section| self.add_section(&mut lines, &section));
         self.add_problems(&mut lines);
         lines.join("\n") + "\n"
     }
 
     /// Adds a section of tasks, one a line, below its name with their number and the command to use.
-    fn section(&self, lines: &mut Vec<String>, title: &str, entries: &[&StatusEntry], all: &str) {
-        if entries.is_empty() {
-            return;
-        }
+    fn add_section(&self, lines: &mut Vec<String>, section: &StatusSection<'_>) {
+        let StatusSection { title, entries, command } = section;
         let heading = format!("{title}: {}", entries.len());
         let gap = COMMAND.saturating_sub(heading.width()).max(2);
-        lines.push(format!("{}{}{}", bold(&heading), " ".repeat(gap), dim(all)));
+        lines.push(format!("{}{}{}", bold(&heading), " ".repeat(gap), dim(command)));
         let shown = &entries[..entries.len().min(SECTION)];
         let rows: Vec<[String; 3]> = shown.iter().map(|entry| self.row(entry)).collect();
         let widest = |cell: usize| rows.iter().map(|row| row[cell].width()).max().unwrap_or(0);
@@ -184,24 +173,9 @@ impl StatusPage<'_> {
 
     /// Returns the title, where the task is or who has it, and when it is due or since when it waits.
     fn row(&self, entry: &StatusEntry) -> [String; 3] {
-        let who = entry.holders.first().filter(|_| !entry.is_held).zip(self.rules);
-        let place = match who {
-            Some((agent, rules)) => format!("@{}", phrases::name(rules, agent)),
-            None => entry.gate.clone().unwrap_or_default(),
-        };
-        let due = entry.due.zip(self.rules).map(|(due, rules)| {
-            let day = phrases::due(due, self.now, &rules.project.timezone);
-            if day.ends_with("late") { day } else { format!("due {day}") }
-        });
-        let role = entry.reason.as_deref().and_then(|reason| reason.strip_prefix("escalated "));
-        let place = role
-            .map_or(place, |role| format!("{} {role}", entry.gate.as_deref().unwrap_or_default()));
-        let age = || {
-            let age = short_age(entry.since, self.now);
-            // Late by its gate's time limit, without a due date.
-            let is_late = entry.reason.as_deref() == Some(TIME_LIMIT);
-            if is_late { format!("{age} late") } else { age }
-        };
+        let place = self.rules.map(|rules| entry.place(rules)).unwrap_or_default();
+        let due = self.rules.and_then(|rules| entry.due_words(rules, self.now));
+        let age = || short_age(entry.since, self.now);
         [one_line(&entry.title), place, due.unwrap_or_else(age)]
     }
 

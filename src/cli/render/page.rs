@@ -1,16 +1,18 @@
 //! A page about one task: facts in two columns, lists, texts. Texts from files are made harmless here.
 
+use jiff::tz::TimeZone;
 use unicode_width::UnicodeWidthStr;
 
 use crate::cli::{Session, between, bold, cyan, green, red, width, wrapped, yellow};
 use crate::domain::{
-    AgentId, BranchStatus, GateId, OpenBranch, ReviewContext, RoleId, Station, Status, Task,
-    TaskId, Ticket, Timestamp,
+    AgentId, BranchStatus, Due, GateId, OpenBranch, Priority, ReviewContext, RoleId, Station,
+    Status, Task, TaskId, Ticket, Timestamp,
 };
 use crate::files::printable::{inert, one_line};
 use crate::files::task_file::TaskFile;
 use crate::rules::{Rules, Workplace, explained, is_looping};
 use crate::tasks::headers::summary::WAITING;
+use crate::tasks::view::phrases::{self, mark};
 use crate::tasks::view::task_view::{eligible_agents, eligible_agents_at};
 
 /// A page, written from top to bottom.
@@ -178,6 +180,24 @@ fn alternatives(agents: &[AgentId]) -> String {
         Some((last, rest)) if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
         _ => names.concat(),
     }
+}
+
+/// Returns a task's priority, due date and tags, each unless it is the usual one.
+pub(crate) fn plan_facts(task: &Task, now: Timestamp, zone: &TimeZone) -> Vec<String> {
+    let mut facts = Vec::new();
+    if task.priority() != Priority::Medium {
+        facts.push(format!("{} {}", mark(task.priority()), task.priority()));
+    }
+    let due = |due: Due| match phrases::due(due, now, zone) {
+        late if late.ends_with("late") => red(late),
+        day => format!("due {day}"),
+    };
+    facts.extend(task.plan.due.filter(|_| task.gate.is_some()).map(due));
+    if !task.tags.is_empty() {
+        let tags: Vec<String> = task.tags.iter().map(|tag| format!("#{}", one_line(tag))).collect();
+        facts.push(tags.join(" "));
+    }
+    facts
 }
 
 /// Returns the gate of the task and the time spent there: `review for 2h 15m (visit 3)`.

@@ -3,7 +3,7 @@
 use unicode_width::UnicodeWidthStr;
 
 use crate::agents::runner::PersonQuestion;
-use crate::cli::{bold, width};
+use crate::cli::{bold, width, wrapped};
 use crate::domain::{Outcome, approving, rejecting};
 use crate::rules::preview;
 use crate::tasks::view::phrases::{act, leads_to};
@@ -103,7 +103,8 @@ impl PromptKeys {
 
     pub(crate) fn help(&self) -> String {
         let keys = self.keys.iter().map(|(key, _, word)| format!("  {}  {word}\n", bold(key)));
-        let texts = "At a text, a line with only `q`, or esc and Enter, goes back to the keys; ctrl-c leaves. Nothing is recorded then.";
+        let texts = "At a text, esc or a line with only `q` goes back to the keys, and ctrl-c leaves. Neither records anything.";
+        let texts = wrapped(texts, width().min(78)).join("\n");
         format!("{}  y n l  stand for approve, send back, skip\n{texts}", keys.collect::<String>())
     }
 

@@ -14,6 +14,7 @@ use jiff::tz::TimeZone;
 
 use crate::agents::runner::{PersonQuestion, Refused};
 use crate::cli::render::markdown::rendered;
+use crate::cli::render::page::plan_facts;
 use crate::cli::render::prompt_keys::{PromptKey, PromptKeys};
 use crate::cli::{
     CliError, CliResult, Output, Session, bold, cyan, dim, now, red, value_of, width, yellow,
@@ -224,8 +225,13 @@ fn show_task(output: Output, person: &AgentId, asked: &PersonQuestion<'_>, lines
     let (task, opening) = (&asked.file.task, asked.opening);
     output.say(format!("\n{}  {}", cyan(&task.id), bold(one_line(&task.title))));
     let since = task.gate.as_ref().map(|open| short_age(open.entered, now())).unwrap_or_default();
-    output.say(format!("{}  {since}  {}", opening.station, one_line(&asked.context.role)));
     let context = &asked.context;
+    let mut facts = vec![opening.station.to_string(), since];
+    facts.extend(plan_facts(task, now(), &asked.rules.project.timezone));
+    output.say(facts.join("  "));
+    if !context.role.is_empty() {
+        output.say(one_line(&context.role));
+    }
     let mut texts: Vec<String> = Vec::new();
     let asks = context.prompt.iter().chain(&context.instructions).map(String::as_str);
     for text in asks.chain(body_parts(asked.file.body()).texts) {

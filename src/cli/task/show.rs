@@ -10,14 +10,12 @@ use unicode_width::UnicodeWidthStr;
 
 use super::columns::NARROW;
 use crate::cli::render::markdown::rendered;
-use crate::cli::render::page::{TaskPage, branches, not_adopted, warn_of_visit};
+use crate::cli::render::page::{TaskPage, branches, not_adopted, plan_facts, warn_of_visit};
 use crate::cli::render::table::cut;
 use crate::cli::{
     BLUE, CliResult, Session, cyan, dim, exact_time, green, indented, red, styled, width, yellow,
 };
-use crate::domain::{
-    AgentId, Due, Ending, Link, Outcome, Priority, Status, TaskId, Timestamp, TypedTask, Visit,
-};
+use crate::domain::{AgentId, Ending, Link, Outcome, Status, TaskId, Timestamp, TypedTask, Visit};
 use crate::files::printable::{inert, one_line};
 use crate::files::task_file::{Origin, body_parts};
 use crate::project::active_rules::InForce;
@@ -29,7 +27,7 @@ use crate::tasks::headers::lookup;
 use crate::tasks::headers::summary::{ChildProgress, TaskSummary};
 use crate::tasks::headers::waiting::decisions_at;
 use crate::tasks::state::acceptance::{test_lines, tests_in_worktree};
-use crate::tasks::view::phrases::{self, ShortIds, TurnKind, ago, lasting, mark, name};
+use crate::tasks::view::phrases::{self, ShortIds, TurnKind, ago, lasting, name};
 use crate::tasks::view::task_view::{TaskView, named_entries, show, summary_of};
 
 /// The greatest width of a text that people read.
@@ -193,19 +191,7 @@ impl ShownTask<'_> {
             }
             None => vec![format!("{phrase} {}", self.ago(task.updated))],
         };
-        if task.priority() != Priority::Medium {
-            parts.push(format!("{} {}", mark(task.priority()), task.priority()));
-        }
-        let due = |due: Due| match phrases::due(due, now, zone) {
-            late if late.ends_with("late") => red(late),
-            day => format!("due {day}"),
-        };
-        parts.extend(task.plan.due.filter(|_| task.gate.is_some()).map(due));
-        if !task.tags.is_empty() {
-            let tags: Vec<String> =
-                task.tags.iter().map(|tag| format!("#{}", one_line(tag))).collect();
-            parts.push(tags.join(" "));
-        }
+        parts.extend(plan_facts(task, now, zone));
         if !task.plan.assignee.is_empty() && !phrase.contains("for ") {
             parts.push(format!("for {}", self.assignees().join(", ")));
         }

@@ -213,8 +213,10 @@ fn a_person_at_a_terminal_is_shown_the_work_and_asked() {
     let env = TestEnvironment::with_rules(DECISIONS, PEOPLE);
     let id = &at_sign_off(&env, "Add login");
     env.write("login.rs", "fn login() {}\n");
+    let _ = env.aof(&["edit", id, "-p", "high", "--due", "2026-02-17", "-t", "auth"]).success();
     let mut seat = Seat::of(&env, &["approve", id]);
     seat.shows("Add login");
+    seat.shows("  ! high  due Tue  #auth");
     seat.shows("review: approved → sign-off: Approved");
     seat.shows("a approve → done   m comment   s skip");
     seat.presses("d");
