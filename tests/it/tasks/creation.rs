@@ -354,7 +354,7 @@ fn tasks_come_from_lines_of_json_and_from_open_boxes() {
     assert_eq!(titles(), ["One", "Two"]);
     env.write(
         "plan.md",
-        "# Plan\n\n- [ ] Three\n  It needs a form.\n\n  - [ ] with a check\n- [x] Done already\n* [ ] Four\n",
+        "# Plan\n\n- [ ] Three\n  It needs a form.\n\n  - [ ] with a check\n- [x] Done already\n  - [ ] below it\n* [ ] Four\n",
     );
     let _ = env.aof(&["new", "--from", "plan.md"]).success();
     assert_eq!(titles(), ["One", "Two", "Three", "Four"]);
@@ -438,6 +438,10 @@ fn tasks_of_a_list_name_each_other_and_each_is_made_once() {
             r#"[{"ref": "a", "title": "A", "dependsOn": ["b"]}, {"ref": "b", "title": "B", "parent": "a"}]"#,
             "`a`, `b` wait for each other in a circle",
         ),
+        (
+            r#"[{"ref": "a", "title": "A"}, {"ref": "b", "title": "B", "parent": "a", "dependsOn": ["a"]}]"#,
+            "`a`, `b` wait for each other in a circle",
+        ),
         (r#"[{"ref": "a", "title": "A", "dependsOn": ["nowhere at all"]}]"#, "nowhere at all"),
         (r#"[{"ref": [], "title": "A"}]"#, "ref"),
     ] {
@@ -446,6 +450,17 @@ fn tasks_of_a_list_name_each_other_and_each_is_made_once() {
         assert!(refused.contains(problem), "{list}: {refused}");
     }
     assert_eq!(env.head(), head);
+
+    // Only `last` is refused: the ones before it exist, and are named.
+    let list = r#"[{"ref": "first", "title": "Before"}, {"ref": "last", "title": "Last", "parent": "first", "dependsOn": ["AOF-none"]}]"#;
+    env.write("bad.json", list);
+    let refused = env.aof(&["new", "--from", "bad.json"]).code(3);
+    assert!(refused.stdout.contains("created, tasks/"), "{refused}");
+    assert!(refused.stderr.contains("AOF-none"), "{refused}");
+    env.write("bad.json", list.replace("AOF-none", &form));
+    let output = env.aof(&["new", "--from", "bad.json"]).success().stdout;
+    assert!(output.contains("`ref: first` exists already"), "{output}");
+    assert_eq!(output.matches(": created").count(), 1, "{output}");
 }
 
 #[test]

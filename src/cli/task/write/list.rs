@@ -45,15 +45,17 @@ fn entries(text: &str) -> Result<Vec<Value>, String> {
         return lines.map(read).collect();
     }
     let mut found: Vec<(String, Vec<&str>)> = Vec::new();
+    let mut is_below = false;
     for line in text.lines() {
         let item = ["- ", "* "].iter().find_map(|mark| line.strip_prefix(mark));
-        let open = item.and_then(|item| item.strip_prefix("[ ] "));
-        match (open, found.last_mut()) {
-            (Some(title), _) => found.push((title.trim().to_owned(), Vec::new())),
-            (None, Some((_, body))) if item.is_none() && line.starts_with([' ', '\t']) => {
-                body.push(line);
-            }
-            _ => {}
+        if let Some(title) = item.and_then(|item| item.strip_prefix("[ ] ")) {
+            found.push((title.trim().to_owned(), Vec::new()));
+            is_below = true;
+        } else if !line.starts_with([' ', '\t']) {
+            // What is indented below a ticked box or a heading belongs to no open one.
+            is_below &= line.is_empty();
+        } else if let Some((_, body)) = found.last_mut().filter(|_| is_below) {
+            body.push(line);
         }
     }
     if found.is_empty() {
@@ -173,23 +175,22 @@ impl<'r> ListedTasks<'r> {
         entry.relations().filter(|text| self.names.contains(*text))
     }
 
-    /// Returns the fault if tasks of the list wait for each other in a circle.
+    /// Returns the fault if tasks of the list name each other, or wait for each other, in a circle. A task waits for what it depends on,
+    /// and for its children.
     fn circle(&self) -> Option<String> {
-        let named =
-            self.entries.iter().filter_map(|entry| Some((entry.reference.as_ref()?, entry)));
-        let (mut stuck, mut free): (Vec<_>, HashSet<&str>) = (named.collect(), HashSet::new());
-        loop {
-            let is_free = |entry: &Entry| self.named_by(entry).all(|name| free.contains(name));
-            let (next, rest): (Vec<_>, Vec<_>) =
-                stuck.into_iter().partition(|(_, entry)| is_free(entry));
-            stuck = rest;
-            if next.is_empty() {
-                break;
+        let mut waits: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        let mut named = waits.clone();
+        for entry in &self.entries {
+            let Some(name) = entry.reference.as_deref() else { continue };
+            let known = |text: &&str| self.names.contains(*text);
+            named.entry(name).or_default().extend(self.named_by(entry));
+            waits.entry(name).or_default().extend(entry.depends_on().filter(known));
+            if let Some(parent) = entry.parent().filter(known) {
+                waits.entry(parent).or_default().push(name);
             }
-            free.extend(next.into_iter().map(|(name, _)| name.as_str()));
         }
-        let stuck: Vec<&str> = stuck.into_iter().map(|(name, _)| name.as_str()).collect();
-        (!stuck.is_empty()).then(|| format!("{} wait for each other in a circle", listed(&stuck)))
+        let stuck = [named, waits].into_iter().map(stuck).find(|stuck| !stuck.is_empty())?;
+        Some(format!("{} wait for each other in a circle", listed(&stuck)))
     }
 
     /// Returns the task of an entry, with ids in place of names; names without an id are left out.
@@ -235,8 +236,32 @@ impl Entry {
 
     /// Returns the texts of `parent` and `dependsOn`.
     fn relations(&self) -> impl Iterator<Item = &str> {
-        let depends_on = self.fields["dependsOn"].as_array().into_iter().flatten();
-        depends_on.chain([&self.fields["parent"]]).filter_map(Value::as_str)
+        self.depends_on().chain(self.parent())
+    }
+
+    fn depends_on(&self) -> impl Iterator<Item = &str> {
+        let names = self.fields["dependsOn"].as_array().into_iter().flatten();
+        names.filter_map(Value::as_str)
+    }
+
+    fn parent(&self) -> Option<&str> {
+        self.fields["parent"].as_str()
+    }
+}
+
+/// Returns the names that cannot be put in order, if each comes after those in its list.
+fn stuck<'a>(mut after: BTreeMap<&'a str, Vec<&'a str>>) -> Vec<&'a str> {
+    let mut placed = HashSet::new();
+    loop {
+        let count = after.len();
+        after.retain(|name, names| {
+            let is_free = names.iter().all(|name| placed.contains(name));
+            placed.extend(is_free.then_some(*name));
+            !is_free
+        });
+        if after.len() == count {
+            return after.into_keys().collect();
+        }
     }
 }
 

@@ -56,6 +56,7 @@ pub(crate) fn run_new(session: &Session, args: &NewArgs) -> CliResult {
     let call = call((&workspace, &in_force), args.who.agent.as_ref(), &nothing, mode);
     let mut tasks = Vec::new();
     let mut earlier = BTreeMap::new();
+    let mut refused = None;
     if let Some(name) = &args.from {
         let today = rules.project.day(workspace.now());
         let mut list = ListedTasks::parse(name, &text_input::text(name)?, rules, today)?;
@@ -66,7 +67,15 @@ pub(crate) fn run_new(session: &Session, args: &NewArgs) -> CliResult {
             if next.is_empty() {
                 break;
             }
-            let created = create_tasks(&call, &next)?.changed;
+            let created = match create_tasks(&call, &next) {
+                Ok(created) => created.changed,
+                // The tasks that exist by now are shown. With the cause removed, the same list creates the others.
+                Err(error) if !tasks.is_empty() => {
+                    refused = Some(error);
+                    break;
+                }
+                Err(error) => return Err(error.into()),
+            };
             let created_ids = created.iter().map(|changed| changed.after.task.id.clone());
             ids.extend(
                 names.into_iter().zip(created_ids).filter_map(|(name, id)| Some((name?, id))),
@@ -93,7 +102,7 @@ pub(crate) fn run_new(session: &Session, args: &NewArgs) -> CliResult {
             value["existing"] = json!(earlier);
         }
         session.output.data(value);
-        return Ok(ExitCode::SUCCESS);
+        return refused.map_or(Ok(ExitCode::SUCCESS), |error| Err(error.into()));
     }
     for (reference, id) in &earlier {
         session.output.line(format!("{}: `ref: {reference}` exists already", cyan(id)));
@@ -113,7 +122,7 @@ pub(crate) fn run_new(session: &Session, args: &NewArgs) -> CliResult {
             session.output.data(value);
         }
     }
-    Ok(ExitCode::SUCCESS)
+    refused.map_or(Ok(ExitCode::SUCCESS), |error| Err(error.into()))
 }
 
 /// Returns the title: the given one, or what the person types.
