@@ -136,7 +136,7 @@ pub(crate) fn overview<'c>(context: &'c CheckContext<'_>) -> Result<Overview<'c>
     if let Some(CheckedProject { in_force, listing, .. }) = project {
         let dependencies = Dependencies::read(context.workspace, in_force, listing);
         for (header, _) in &listing.tasks {
-            let waits = !dependencies.awaited_by(header).is_empty();
+            let waits = !dependencies.awaited_by(header).is_nothing();
             *counts.entry(if waits { WAITING } else { header.state() }).or_default() += 1;
         }
     }

@@ -16,6 +16,12 @@ pub(crate) const DUE: InputField = InputField::optional(
     "When it is due: a day, as in 2026-12-01, fri, next week, eom or +3d, or a time with its zone",
 );
 
+pub(crate) const NOT_BEFORE: InputField = InputField::optional(
+    "notBefore",
+    InputKind::Text,
+    "The day or time before which it is not handed out, in the same forms as `due`",
+);
+
 pub(super) fn create(call: &Call<'_>) -> Result<Done, CallFault> {
     Ok(create_tasks(call, &[new_task(call.given, today(call))?])?)
 }
@@ -44,7 +50,8 @@ fn plan_change(given: &Arguments, today: Date) -> Result<PlanChange, ArgumentFau
         description: given.text("description"),
         plan: TaskPlan {
             priority: given.text("priority"),
-            due: due(given, today)?,
+            due: day(given, &DUE, today)?,
+            not_before: day(given, &NOT_BEFORE, today)?,
             milestone: given.text("milestone"),
             assignee: given.texts("assignee").unwrap_or_default(),
             links: given.links("links"),
@@ -61,17 +68,18 @@ fn plan_change(given: &Arguments, today: Date) -> Result<PlanChange, ArgumentFau
                 .filter_map(|key| key.parse().ok())
                 .collect(),
             tags: given.texts("untag").unwrap_or_default(),
+            parent: given.texts("unset").iter().flatten().any(|key| key == "parent"),
             ..PlanRemoval::default()
         },
     })
 }
 
-fn due(given: &Arguments, today: Date) -> Result<Option<Due>, ArgumentFault> {
-    let Some(text) = given.text("due") else { return Ok(None) };
+fn day(given: &Arguments, field: &InputField, today: Date) -> Result<Option<Due>, ArgumentFault> {
+    let Some(text) = given.text(field.name) else { return Ok(None) };
     let typed: Result<TypedDue, TypedDueFault> = text.parse();
-    typed
-        .map(|due| Some(due.on(today)))
-        .map_err(|fault| ArgumentFault::new("invalid_argument", "due", fault.to_string(), DUE.help))
+    typed.map(|due| Some(due.on(today))).map_err(|fault| {
+        ArgumentFault::new("invalid_argument", field.name, fault.to_string(), field.help)
+    })
 }
 
 /// Returns the day in the project's time zone.

@@ -1,6 +1,6 @@
 //! The table of operations. A row is all that the doors know of one: tools, addresses, forms and their checks are derived from it.
 
-pub(crate) use super::content::DUE;
+pub(crate) use super::content::{DUE, NOT_BEFORE};
 use super::fields::InputKind::{Links, Object, Text, Texts, Word};
 use super::fields::{Doors, InputField};
 use super::operation::{Effect, OnTask, Operation, OperationRun};
@@ -87,6 +87,7 @@ pub(crate) const CREATE: Operation = Operation {
         InputField::optional("body", Text, "At length, as Markdown"),
         PRIORITY,
         DUE,
+        NOT_BEFORE,
         MILESTONE,
         ASSIGNEE,
         LINKS,
@@ -116,6 +117,7 @@ pub(crate) const EDIT: Operation = Operation {
         DESCRIPTION.at(COMMAND),
         PRIORITY.at(COMMAND.and(PAGE)),
         DUE.at(COMMAND.and(PAGE)),
+        NOT_BEFORE.at(COMMAND.and(PAGE)),
         MILESTONE.at(COMMAND.and(PAGE)),
         ASSIGNEE.at(COMMAND.and(PAGE)),
         LINKS.at(COMMAND),
@@ -124,7 +126,7 @@ pub(crate) const EDIT: Operation = Operation {
         InputField::optional("untag", Texts, "Labels to remove").at(PAGE),
         METADATA.at(COMMAND),
         DEPENDS_ON.at(COMMAND),
-        PARENT.at(COMMAND),
+        PARENT.at(COMMAND.and(PAGE)),
     ],
     doors: COMMAND.and(PAGE),
     effect: Effect::Settles,

@@ -1,4 +1,4 @@
-//! The time a task is due, as files have it and as people type it.
+//! The time a task is due, or begins, as files have it and as people type it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,17 +10,17 @@ use serde::Deserialize;
 
 use super::Timestamp;
 
-/// The time a task is due.
+/// The time a task is due, or before which it is not handed out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
-    /// The end of that day, in the project's time zone.
+    /// That day in the project's time zone: its end for a due task, its beginning for one that is not handed out before.
     Day(Date),
     At(Timestamp),
 }
 
-/// A text that is not a due date.
+/// A text that is not such a time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{}` is not a due date; write a day, as in `2026-12-01`, or a time with its zone, as in `2026-12-01T10:00:00Z`", .0.escape_debug())]
+#[error("`{}` is not a date; write a day, as in `2026-12-01`, or a time with its zone, as in `2026-12-01T10:00:00Z`", .0.escape_debug())]
 pub struct DueFault(String);
 
 impl Due {
@@ -29,6 +29,14 @@ impl Due {
         match self {
             Self::At(at) => at,
             Self::Day(day) => day.tomorrow().map_or(Timestamp::MAX, |next| first_of(next, zone)),
+        }
+    }
+
+    /// Returns the time at which it begins: the first moment of a day.
+    pub fn begins(self, zone: &TimeZone) -> Timestamp {
+        match self {
+            Self::At(at) => at,
+            Self::Day(day) => first_of(day, zone),
         }
     }
 
@@ -42,10 +50,7 @@ impl Due {
 
     /// Returns whether the due time ends before that time, or before that day begins.
     pub fn is_before(self, limit: Self, zone: &TimeZone) -> bool {
-        let begins = match limit {
-            Self::At(at) => at,
-            Self::Day(day) => first_of(day, zone),
-        };
+        let begins = limit.begins(zone);
         match self {
             Self::At(at) => at < begins,
             Self::Day(_) => self.ends(zone) <= begins,
@@ -100,10 +105,10 @@ pub enum TypedDue {
     EndOfMonth,
 }
 
-/// A typed text that is not a due date.
+/// A typed text that is not such a time.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{}` is not a due date; write a day, as in `2026-12-01`, `tomorrow`, `fri`, `next week`, `eow`, `eom` or `+3d`, or a time with its zone, as in `2026-12-01T10:00:00Z`",
+    "`{}` is not a date; write a day, as in `2026-12-01`, `tomorrow`, `fri`, `next week`, `eow`, `eom` or `+3d`, or a time with its zone, as in `2026-12-01T10:00:00Z`",
     .0.escape_debug()
 )]
 pub struct TypedDueFault(String);

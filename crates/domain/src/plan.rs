@@ -14,6 +14,9 @@ pub struct TaskPlan {
     /// The word in the file, which may not be a known priority.
     pub priority: Option<String>,
     pub due: Option<Due>,
+    /// The day, or the time, before which it is not handed out.
+    #[serde(default)]
+    pub not_before: Option<Due>,
     pub milestone: Option<String>,
     /// The people and agents who are to do it, as the file names them. A claim is independent of it.
     #[serde(default)]
@@ -26,6 +29,7 @@ words!(
     PlanKey, "a field of the plan", {
         Priority = "priority",
         Due = "due",
+        NotBefore = "notBefore",
         Milestone = "milestone",
         Assignee = "assignee",
     }
@@ -41,10 +45,11 @@ impl PlanKey {
 impl TaskPlan {
     /// Returns the value of each key as files and JSON show it; `null` if it is absent.
     pub fn values(&self) -> impl Iterator<Item = (&'static str, Value)> {
-        let Self { priority, due, milestone, assignee, links: _ } = self;
+        let Self { priority, due, not_before, milestone, assignee, links: _ } = self;
         [
             (PlanKey::Priority, json!(priority)),
             (PlanKey::Due, json!(due)),
+            (PlanKey::NotBefore, json!(not_before)),
             (PlanKey::Milestone, json!(milestone)),
             (PlanKey::Assignee, if assignee.is_empty() { Value::Null } else { json!(assignee) }),
         ]
@@ -53,9 +58,10 @@ impl TaskPlan {
     }
 
     pub(super) fn update(&mut self, new: &Self) {
-        let Self { priority, due, milestone, assignee, links } = new.clone();
+        let Self { priority, due, not_before, milestone, assignee, links } = new.clone();
         self.priority = priority.or(self.priority.take());
         self.due = due.or(self.due);
+        self.not_before = not_before.or(self.not_before);
         self.milestone = milestone.or(self.milestone.take());
         if !assignee.is_empty() {
             self.assignee = assignee;
@@ -67,6 +73,7 @@ impl TaskPlan {
         match key {
             PlanKey::Priority => self.priority = None,
             PlanKey::Due => self.due = None,
+            PlanKey::NotBefore => self.not_before = None,
             PlanKey::Milestone => self.milestone = None,
             PlanKey::Assignee => self.assignee.clear(),
         }

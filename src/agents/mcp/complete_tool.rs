@@ -10,9 +10,7 @@ use serde_json::{Value, json};
 use super::next_call::{get_call, next_task_call};
 use super::open_project::{OpenProject, ToolError};
 use super::tool_schema::Tool;
-use crate::domain::{
-    AgentId, BODY_LIMIT, Blocker, Completion, Exhausted, Outcome, RoleId, Status, TaskId,
-};
+use crate::domain::{AgentId, BODY_LIMIT, Blocker, Completion, Exhausted, Outcome, RoleId, Status};
 use crate::git::PromptPlace;
 use crate::operations::arguments::Arguments;
 use crate::operations::completion::completion;
@@ -211,10 +209,9 @@ pub(crate) fn task_standing(project: &OpenProject<'_>, changed: &Changed) -> (St
     };
     let agents: Vec<AgentId> = eligible_agents(project.rules(), &changed.after);
     let names: Vec<&str> = agents.iter().map(AgentId::as_str).collect();
-    let waiting_for = awaited_now(&project.workspace, &project.in_force, task);
-    let others: Vec<&str> = waiting_for.iter().map(TaskId::as_str).collect();
+    let awaited = awaited_now(&project.workspace, &project.in_force, task).words();
     let turn = match (task.status, &names[..]) {
-        _ if !others.is_empty() => format!("{WAITING} for {}", others.join(", ")),
+        _ if let Some(awaited) = &awaited => format!("{WAITING} {awaited}"),
         (Status::Blocked, _) => format!("blocked: {}", Blocker::joined(&task.blockers)),
         (status, []) => status.to_string().replace('_', " "),
         (status, names) => {

@@ -426,7 +426,7 @@ fn words(
     let BoardSource { rules, you, now, .. } = source;
     let due = task.plan.due.map(|due| phrases::due(due, *now, &rules.project.timezone));
     CardWords {
-        turn: phrases::turn(task, rules, *you, is_awaited, ids),
+        turn: phrases::turn(task, rules, source.now, *you, is_awaited, ids),
         due: due.unwrap_or_default(),
         beginning: ids.short(&task.id).to_owned(),
         parent: task.parent.clone(),
@@ -464,7 +464,7 @@ fn card(
         due: task.plan.due,
         overdue: task.is_overdue(source.now),
         escalated: task.escalated().cloned(),
-        waiting_for: task.waiting_for.clone(),
+        waiting_for: task.awaited.tasks.clone(),
         blockers: task.blockers.iter().map(ToString::to_string).collect(),
         rejections: task.visits.iter().filter(|visit| visit.rejected).count(),
         checklist: boxes,

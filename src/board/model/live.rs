@@ -124,7 +124,7 @@ impl LiveBoard {
         let dependencies = Dependencies::read(workspace, in_force, listing);
         for (task, _) in &mut listing.tasks {
             task.follow(&in_force.rules);
-            task.waiting_for = dependencies.awaited_by(task);
+            task.awaited = dependencies.awaited_by(task);
         }
         let you = viewer(workspace, &in_force.rules.org, named.as_ref());
         let before = std::mem::take(decisions);

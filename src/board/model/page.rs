@@ -74,6 +74,7 @@ pub(crate) struct TaskSheet {
     pub milestone: Option<String>,
     /// Those for whom it is planned, as the file names them.
     pub assignee: Vec<String>,
+    pub not_before: Option<Due>,
     pub tags: Vec<String>,
     pub parent: Option<TaskId>,
     pub depends_on: Vec<TaskId>,
@@ -123,6 +124,7 @@ impl TaskSheet {
             due: task.plan.due,
             milestone: task.plan.milestone.clone(),
             assignee: task.plan.assignee.clone(),
+            not_before: task.plan.not_before,
             tags: task.tags.clone(),
             parent: task.parent.clone(),
             depends_on: task.depends_on.clone(),

@@ -133,12 +133,19 @@ impl Posted {
     /// Leaves out of an edit what the person did not change.
     fn complete_edit(&self, page: &TaskDetails, given: &mut Map) -> Result<(), String> {
         let has = |name: &str| self.0.iter().any(|(key, _)| key == name);
-        let emptied = ["due", "milestone", "assignee"]
+        let emptied = ["due", "notBefore", "milestone", "assignee", "parent"]
             .into_iter()
             .filter(|key| has(key) && self.text(key).is_empty());
         let emptied: Vec<&str> = emptied.collect();
         if !emptied.is_empty() {
             given.insert("unset".to_owned(), json!(emptied));
+        }
+        // Pages show ids without their prefix.
+        if let Some(Value::String(parent)) = given.get_mut("parent")
+            && !parent.contains('-')
+        {
+            let prefix = page.id.as_str().trim_end_matches(page.id.local());
+            *parent = format!("{prefix}{}", parent.to_lowercase());
         }
         if has("tags") {
             let tags = self.words("tags");

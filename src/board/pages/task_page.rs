@@ -186,6 +186,12 @@ fn fold(frame: &PageFrame, page: &TaskDetails, board: &BoardView, graph: &Markup
                     @let day = sheet.due.map(|due| due.to_string()).unwrap_or_default();
                     input type="date" name="due" aria-label="Due" value=(day.get(..10).unwrap_or_default());
                 })))
+                (field("Not before", html! {
+                    @match sheet.not_before { Some(day) => time datetime=(day) title=(day) { (day.in_words()) }, None => span.muted { "any day" } }
+                }, editor(frame, page, "not before", html! {
+                    @let day = sheet.not_before.map(|day| day.to_string()).unwrap_or_default();
+                    input type="date" name="notBefore" aria-label="Not before" value=(day.get(..10).unwrap_or_default());
+                })))
                 (field("Tags", html! {
                     @for text in &sheet.tags { a class={ "tag " (hue(text)) } href={ (frame.links.page(NavPage::List)) @if frame.links.is_live() { "?" (query_string(&[("q", &format!("tag:{text}"))])) } } { (text) } }
                     @if sheet.tags.is_empty() { span.muted { "none" } }
@@ -195,7 +201,11 @@ fn fold(frame: &PageFrame, page: &TaskDetails, board: &BoardView, graph: &Markup
                 (field("Milestone", html! { @match &sheet.milestone { Some(name) => (name), None => span.muted { "none" } } }, editor(frame, page, "milestone", html! {
                     input type="text" name="milestone" aria-label="Milestone" value=(sheet.milestone.clone().unwrap_or_default());
                 })))
-                @if let Some(parent) = &sheet.parent { (field("Part of", related(frame, board, parent), html! {})) }
+                (field("Part of", html! {
+                    @match &sheet.parent { Some(parent) => (related(frame, board, parent)), None => span.muted { "none" } }
+                }, editor(frame, page, "the task that it is a part of", html! {
+                    input type="text" name="parent" aria-label="Id of the task that it is a part of" value=(sheet.parent.as_ref().map(TaskId::as_str).unwrap_or_default());
+                })))
                 @for id in &sheet.depends_on { (field("After", related(frame, board, id), html! {})) }
                 @for card in board.cards().filter(|card| card.waiting_for.contains(&page.id)) { (field("Before", related(frame, board, &card.id), html! {})) }
                 @for card in board.cards().filter(|card| card.words.parent.as_ref() == Some(&page.id)) { (field("Part", related(frame, board, &card.id), html! {})) }

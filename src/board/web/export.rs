@@ -92,7 +92,7 @@ fn board_of(workspace: &Workspace, in_force: &InForce, mut listing: Listing) -> 
     let dependencies = Dependencies::read(workspace, in_force, &listing);
     for (task, _) in &mut listing.tasks {
         task.follow(&in_force.rules);
-        task.waiting_for = dependencies.awaited_by(task);
+        task.awaited = dependencies.awaited_by(task);
     }
     BoardView::new(&BoardSource {
         rules: &in_force.rules,

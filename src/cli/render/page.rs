@@ -6,12 +6,12 @@ use unicode_width::UnicodeWidthStr;
 use crate::cli::{Session, between, bold, cyan, green, red, width, wrapped, yellow};
 use crate::domain::{
     AgentId, BranchStatus, Due, GateId, OpenBranch, Priority, ReviewContext, RoleId, Station,
-    Status, Task, TaskId, Ticket, Timestamp,
+    Status, Task, Ticket, Timestamp,
 };
 use crate::files::printable::{inert, one_line};
 use crate::files::task_file::TaskFile;
 use crate::rules::{Rules, Workplace, explained, is_looping};
-use crate::tasks::headers::summary::WAITING;
+use crate::tasks::headers::summary::{Awaited, WAITING};
 use crate::tasks::view::phrases::{self, mark};
 use crate::tasks::view::task_view::{eligible_agents, eligible_agents_at};
 
@@ -209,19 +209,14 @@ pub(crate) fn place(task: &Task, now: Timestamp) -> Option<String> {
 }
 
 /// Returns the status in its colour; for a task that waits for others, with their ids.
-pub(crate) fn status(task: &Task, waiting_for: &[TaskId]) -> String {
+pub(crate) fn status(task: &Task, awaited: &Awaited) -> String {
     match task.status {
-        _ if !waiting_for.is_empty() => format!("{WAITING}, for {}", joined(waiting_for)),
+        _ if let Some(awaited) = awaited.words() => format!("{WAITING}, {awaited}"),
         Status::Blocked => yellow(task.status),
         Status::Failed => red(task.status),
         Status::Complete | Status::InProgress => green(task.status),
         Status::Ready | Status::Cancelled => task.status.to_string(),
     }
-}
-
-/// Returns ids separated by commas.
-pub(crate) fn joined(ids: &[TaskId]) -> String {
-    ids.iter().map(TaskId::as_str).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the status of a hand-made file, which has no gate yet.

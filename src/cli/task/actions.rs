@@ -6,13 +6,12 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use super::named_tasks::{NamedTasks, TextForm, each};
-use crate::cli::render::page::joined;
 use crate::cli::text_input;
 use crate::cli::{
     ActingAgent, CliError, CliResult, DryRunOption, OfflineOption, Session, SignWith, cyan, green,
     now, yellow,
 };
-use crate::domain::{AgentId, Event, GateId, Status, Task, TaskId};
+use crate::domain::{AgentId, Event, GateId, Status, Task};
 use crate::files::printable::inert;
 use crate::operations::arguments::Arguments;
 use crate::operations::{Call, CallFault, Operation, table as operation};
@@ -22,7 +21,7 @@ use crate::rules::{NAMESPACE, Rules, explained};
 use crate::storage::random::ulid;
 use crate::tasks::complete::{parse_completion, sign_file, what_to_sign};
 use crate::tasks::headers::dependencies::awaited_now;
-use crate::tasks::headers::summary::WAITING;
+use crate::tasks::headers::summary::{Awaited, WAITING};
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::view::phrases::name;
 use crate::tasks::view::task_view::{changed_value, eligible_agents, ended_ticket};
@@ -175,8 +174,8 @@ pub(super) fn show(
         (DryRun::No, false) => ("", "now"),
     };
     output.line(format!("{}: {}{remark}", cyan(&changed.after.task.id), inert(done)));
-    let waiting_for = awaited_now(workspace, in_force, &changed.after.task);
-    output.line(format!("  {now} {}", state(rules, changed, &waiting_for)));
+    let awaited = awaited_now(workspace, in_force, &changed.after.task);
+    output.line(format!("  {now} {}", state(rules, changed, &awaited)));
     let due_before = changed.before.as_ref().and_then(|before| before.task.plan.due);
     if let Some(due) = changed.after.task.plan.due.filter(|due| Some(*due) != due_before) {
         output.line(session.with_times(&format!("  due {}", due.in_words())));
@@ -203,7 +202,7 @@ pub(super) fn show(
 }
 
 /// Returns the gate of the task and the role or agents whose turn it is.
-fn state(rules: &Rules, changed: &Changed, waiting_for: &[TaskId]) -> String {
+fn state(rules: &Rules, changed: &Changed, awaited: &Awaited) -> String {
     let task = &changed.after.task;
     let Some(open) = &task.gate else {
         return match task.status {
@@ -213,9 +212,9 @@ fn state(rules: &Rules, changed: &Changed, waiting_for: &[TaskId]) -> String {
         };
     };
     let item = open.item.map(|item| format!(", {item}")).unwrap_or_default();
-    let turn = match waiting_for {
-        [] => turn(rules, changed, task),
-        others => format!("{WAITING} for {}", joined(others)),
+    let turn = match awaited.words() {
+        None => turn(rules, changed, task),
+        Some(awaited) => format!("{WAITING} {awaited}"),
     };
     let mut state = format!("at {}{item}, {turn}", cyan(&open.current));
     let skipped = changed.events.iter().filter_map(|event| match event {

@@ -191,7 +191,7 @@ impl ListColumn {
             Self::Who => {
                 let waits = listing.waiting.contains(&task.id);
                 let turn =
-                    phrases::turn(task, facts.rules, facts.reader.as_ref(), waits, &facts.ids);
+                    phrases::turn(task, facts.rules, now, facts.reader.as_ref(), waits, &facts.ids);
                 let style = match turn.kind {
                     TurnKind::Stopped => YELLOW,
                     TurnKind::You => BLUE,

@@ -156,7 +156,8 @@ impl ShownTask<'_> {
             task.id == self.view.file.task.id
                 && !decisions_at(self.workspace, self.in_force, task, path, reader).is_empty()
         });
-        let turn = phrases::turn(task, rules, reader, waits, &ShortIds::default());
+        let turn =
+            phrases::turn(task, rules, self.workspace.now(), reader, waits, &ShortIds::default());
         (turn.phrase, turn.kind)
     }
 
@@ -170,7 +171,7 @@ impl ShownTask<'_> {
         let (now, zone) = (self.workspace.now(), &self.in_force.rules.project.timezone);
         let mut summary = TaskSummary::of(&view.file);
         summary.follow(&self.in_force.rules);
-        summary.waiting_for.clone_from(&view.waiting_for);
+        summary.awaited.clone_from(&view.awaited);
         let (phrase, kind) = self.turn(&summary);
         let phrase = inert(&phrase);
         let phrase = match kind {

@@ -42,7 +42,7 @@ fn page(session: &Session, rules: &Rules, explanation: &TaskExplanation, now: Ti
     let mut page = TaskPage::new(task);
     let mut facts = vec![match explanation.file.origin {
         Origin::HandMade => ("status", NEW.to_owned()),
-        Origin::Adopted => ("status", status(task, &explanation.waiting_for)),
+        Origin::Adopted => ("status", status(task, &explanation.awaited)),
     }];
     facts.extend(place(task, now).map(|place| ("gate", place)));
     page.facts(&facts);

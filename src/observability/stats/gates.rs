@@ -207,7 +207,7 @@ impl GateRow {
         match status.parse() {
             Ok(Status::InProgress) => self.in_progress += 1,
             Ok(Status::Blocked) => self.blocked += 1,
-            _ if header.waiting_for.is_empty() => self.ready += 1,
+            _ if header.awaited.is_nothing() => self.ready += 1,
             _ => self.waiting += 1,
         }
         let age = header.entered().map(|since| u64::try_from(now - since).unwrap_or(0));

@@ -1,8 +1,10 @@
-//! Dependencies of tasks, from summaries: incomplete ones, lost ones, and circles.
+//! The things that tasks wait for, from summaries: incomplete dependencies, lost ones, circles, and days.
 
 use std::collections::{HashMap, HashSet};
 
-use crate::domain::{Blocker, LostDependency, Status, Task, TaskId};
+use jiff::tz::TimeZone;
+
+use crate::domain::{Blocker, Due, LostDependency, Status, Task, TaskId, Timestamp};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
@@ -12,11 +14,11 @@ use crate::storage::task_files;
 use crate::storage::task_files::WalkEntry;
 use crate::tasks::headers::children;
 use crate::tasks::headers::listing::{ListScope, Listing, read_all};
-use crate::tasks::headers::summary::TaskSummary;
+use crate::tasks::headers::summary::{Awaited, TaskSummary};
 use crate::tasks::state::task_state::{find, parse};
 
 /// The state of the dependencies in a listing.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Dependencies {
     unmet: HashSet<TaskId>,
     lost: HashMap<TaskId, LostDependency>,
@@ -24,13 +26,18 @@ pub(crate) struct Dependencies {
     missing: HashSet<TaskId>,
     /// Tasks at gates that wait for their children, each with its open children.
     waiting: HashMap<TaskId, Vec<TaskId>>,
+    now: Timestamp,
+    /// The project's time zone.
+    zone: TimeZone,
 }
 
 impl Dependencies {
     /// Examines the dependencies of the listing's unfinished tasks. Reads the archive only if some are not active.
     pub(crate) fn read(workspace: &Workspace, in_force: &InForce, listing: &Listing) -> Self {
         let waiting = children::waiting(workspace, in_force, listing);
-        let mut all = Self { waiting, ..Self::default() };
+        let (now, zone) = (workspace.now(), in_force.rules.project.timezone.clone());
+        let (unmet, lost, missing) = (HashSet::new(), HashMap::new(), HashSet::new());
+        let mut all = Self { unmet, lost, missing, waiting, now, zone };
         let wanted = listing.tasks.iter().filter(|(task, _)| !task.is_finished());
         if wanted.clone().all(|(task, _)| task.depends_on.is_empty()) {
             return all;
@@ -71,13 +78,11 @@ impl Dependencies {
         all
     }
 
-    /// Examines the listing, and sets in each of its tasks the tasks that it waits for.
+    /// Examines the listing, and sets in each of its tasks what it waits for.
     pub(crate) fn note(workspace: &Workspace, in_force: &InForce, listing: &mut Listing) -> Self {
         let dependencies = Self::read(workspace, in_force, listing);
-        if !dependencies.are_all_met() {
-            for (task, _) in &mut listing.tasks {
-                task.waiting_for = dependencies.awaited_by(task);
-            }
+        for (task, _) in &mut listing.tasks {
+            task.awaited = dependencies.awaited_by(task);
         }
         dependencies
     }
@@ -98,24 +103,21 @@ impl Dependencies {
         self.lost.extend(lost.map(|lost| (id.clone(), lost)));
     }
 
-    /// Returns whether no task waits for another.
-    pub(crate) fn are_all_met(&self) -> bool {
-        self.unmet.is_empty() && self.waiting.is_empty()
-    }
-
-    /// Returns whether everything that the task depends on is complete, and its gate waits for no children.
+    /// Returns whether everything that the task depends on is complete, its gate waits for no children, and its day has come.
     pub(crate) fn are_met(&self, task: &TaskSummary) -> bool {
         !task.depends_on.iter().any(|id| self.unmet.contains(id))
             && !self.waiting.contains_key(&task.id)
+            && awaited_day(task, self.now, &self.zone).is_none()
     }
 
-    /// Returns the tasks that a ready task waits for.
-    pub(crate) fn awaited_by(&self, task: &TaskSummary) -> Vec<TaskId> {
+    /// Returns what a ready task waits for.
+    pub(crate) fn awaited_by(&self, task: &TaskSummary) -> Awaited {
         if task.is_new || task.status != Status::Ready {
-            return Vec::new();
+            return Awaited::default();
         }
         let unmet = task.depends_on.iter().filter(|id| self.unmet.contains(*id));
-        unmet.chain(self.waiting.get(&task.id).into_iter().flatten()).cloned().collect()
+        let tasks = unmet.chain(self.waiting.get(&task.id).into_iter().flatten()).cloned();
+        Awaited { tasks: tasks.collect(), day: awaited_day(task, self.now, &self.zone) }
     }
 
     /// Returns the lost dependencies of the task if they differ from those that it records; `None` for tasks in progress.
@@ -137,23 +139,28 @@ impl Dependencies {
     }
 }
 
-/// Returns the tasks that a ready task waits for. Its children are read only if its gate waits for them.
-pub(crate) fn awaited_now(workspace: &Workspace, in_force: &InForce, task: &Task) -> Vec<TaskId> {
+/// Returns the day before which the task is not handed out, if it has not come yet.
+fn awaited_day(task: &Task, now: Timestamp, zone: &TimeZone) -> Option<Due> {
+    task.plan.not_before.filter(|day| day.begins(zone) > now)
+}
+
+/// Returns what a ready task waits for. Its children are read only if its gate waits for them.
+pub(crate) fn awaited_now(workspace: &Workspace, in_force: &InForce, task: &Task) -> Awaited {
     let waits = waits_for_children(&in_force.rules, task);
     let children =
         if waits { children::children(workspace, in_force, &task.id) } else { Vec::new() };
     awaited_by_one(workspace, in_force, task, &children)
 }
 
-/// Returns the tasks that one ready task waits for. `children` are its own; other tasks are read only if it names them.
+/// Returns what one ready task waits for. `children` are its own; other tasks are read only if it names them.
 pub(crate) fn awaited_by_one(
     workspace: &Workspace,
     in_force: &InForce,
     task: &Task,
     children: &[TaskSummary],
-) -> Vec<TaskId> {
+) -> Awaited {
     if task.gate.is_none() || task.status != Status::Ready {
-        return Vec::new();
+        return Awaited::default();
     }
     let is_complete = |id: &TaskId| {
         let (snapshot, _) = find(workspace, id).ok()?;
@@ -163,7 +170,9 @@ pub(crate) fn awaited_by_one(
     let unmet = task.depends_on.iter().filter(|id| is_complete(id) != Some(true)).cloned();
     let waits = waits_for_children(&in_force.rules, task);
     let open = children.iter().filter(|child| waits && (child.is_new || !is_over(child.status)));
-    unmet.chain(open.map(|child| child.id.clone())).collect()
+    let tasks = unmet.chain(open.map(|child| child.id.clone())).collect();
+    let day = awaited_day(task, workspace.now(), &in_force.rules.project.timezone);
+    Awaited { tasks, day }
 }
 
 fn read(

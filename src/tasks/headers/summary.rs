@@ -23,7 +23,7 @@ use crate::tasks::state::acceptance::count_boxes;
 use crate::tasks::state::comment_heads::{CommentHead, comment_heads};
 
 /// The version of a summary's shape and meaning: older caches are rebuilt.
-const SCHEMA: &str = "24";
+const SCHEMA: &str = "25";
 
 /// The cache of summaries.
 pub(crate) const HEADERS: CacheFile = CacheFile { name: "cache", schema: SCHEMA };
@@ -67,15 +67,37 @@ pub(crate) struct TaskSummary {
     /// The time from which it is late.
     #[serde(skip)]
     pub due_at: Option<Timestamp>,
-    /// The tasks that it waits for, if a list looked them up.
+    /// The things that it waits for, if a list looked them up.
     #[serde(skip)]
-    pub waiting_for: Vec<TaskId>,
+    pub awaited: Awaited,
     /// The role of the open visit under the rules in force, which may have changed since the task reached its gate.
     #[serde(skip)]
     pub role: Option<RoleId>,
     /// The branches that are open under the rules in force, each with its role.
     #[serde(skip)]
     pub open_branches: Vec<OpenBranch>,
+}
+
+/// The things that a ready task waits for before it is handed out.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Awaited {
+    /// Tasks that it depends on, and its children at a gate that waits for them.
+    pub tasks: Vec<TaskId>,
+    /// The day, or the time, before which it is not handed out.
+    pub day: Option<Due>,
+}
+
+impl Awaited {
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.tasks.is_empty() && self.day.is_none()
+    }
+
+    /// Returns the rest of a sentence: `for AOF-7qk, AOF-9xw`, or `until Mon, 2026-11-30`; `None` if it waits for nothing.
+    pub(crate) fn words(&self) -> Option<String> {
+        let tasks: Vec<&str> = self.tasks.iter().map(TaskId::as_str).collect();
+        let others = (!tasks.is_empty()).then(|| format!("for {}", tasks.join(", ")));
+        others.or_else(|| Some(format!("until {}", self.day?.in_words())))
+    }
 }
 
 /// The clock of the time limits of a visit, or of a branch. It does not exist while the visit is blocked or held.
@@ -141,7 +163,7 @@ impl TaskSummary {
             checklist: count_boxes(file.body()),
             comments: comment_heads(file.body()),
             due_at: None,
-            waiting_for: Vec::new(),
+            awaited: Awaited::default(),
             role: None,
             open_branches: Vec::new(),
         }
@@ -200,9 +222,9 @@ impl TaskSummary {
         if self.is_new { NEW } else { self.status.as_str() }
     }
 
-    /// Returns the word that people see: `waiting` for a ready task that waits for others.
+    /// Returns the word that people see: `waiting` for a ready task that waits for others, or for a day.
     pub(crate) fn shown_state(&self) -> &'static str {
-        if self.waiting_for.is_empty() { self.state() } else { WAITING }
+        if self.awaited.is_nothing() { self.state() } else { WAITING }
     }
 
     pub(crate) fn is_finished(&self) -> bool {
@@ -294,10 +316,10 @@ impl TaskSummary {
                 || self.is_waiting_for_an_agent() && self.free_roles().any(is_theirs))
     }
 
-    /// Returns whether nothing but an agent is missing: it is not blocked, held or waiting for another task.
+    /// Returns whether nothing but an agent is missing: it is not blocked, held or waiting.
     fn is_waiting_for_an_agent(&self) -> bool {
         let is_stopped = self.status == Status::Blocked || self.is_held();
-        !is_stopped && self.waiting_for.is_empty()
+        !is_stopped && self.awaited.is_nothing()
     }
 
     /// Returns the role that it, or a branch of it, was escalated to.
@@ -353,6 +375,7 @@ pub(crate) struct SummaryDocument<'t> {
     branches: Vec<Value>,
     priority: Priority,
     due: Option<Due>,
+    not_before: Option<Due>,
     overdue: bool,
     milestone: Option<&'t str>,
     assignee: &'t [String],
@@ -372,14 +395,14 @@ impl<'t> SummaryDocument<'t> {
     pub(crate) fn of(summary: &'t TaskSummary, path: &'t ProjectPath, now: Timestamp) -> Self {
         let whole = |at: Timestamp| time(at.as_second());
         let boxes = summary.checklist;
-        let TaskPlan { priority: _, due, milestone, assignee, links } = &summary.plan;
+        let TaskPlan { priority: _, due, not_before, milestone, assignee, links } = &summary.plan;
         let branch = |branch: &OpenBranch| json!({"id": branch.id, "role": branch.role, "agent": branch.agent, "status": branch.status});
         Self {
             id: &summary.id,
             title: &summary.title,
             status: summary.state(),
             state: summary.shown_state(),
-            waiting_for: &summary.waiting_for,
+            waiting_for: &summary.awaited.tasks,
             workflow: &summary.routing.workflow,
             gate: summary.current_gate(),
             visit: summary.visit(),
@@ -388,6 +411,7 @@ impl<'t> SummaryDocument<'t> {
             branches: summary.open_branches.iter().map(branch).collect(),
             priority: summary.priority(),
             due: *due,
+            not_before: *not_before,
             overdue: summary.is_overdue(now),
             milestone: milestone.as_deref(),
             assignee,

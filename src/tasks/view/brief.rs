@@ -111,7 +111,7 @@ pub(crate) fn brief_value(file: &TaskFile, context: &GateContext) -> Value {
     };
     let statements: Vec<Value> = context.statements.iter().map(value).collect();
     let field = |key| file.field(key).filter(|node| !node.is_null()).map(Node::to_value);
-    let TaskPlan { priority: _, due, milestone, assignee, links } = &file.task.plan;
+    let TaskPlan { priority: _, due, not_before, milestone, assignee, links } = &file.task.plan;
     let links: Vec<Value> = links.iter().map(link_value).collect();
     let earlier: Vec<Value> = context.earlier.iter().map(review_value).collect();
     without_nulls(json!({
@@ -122,6 +122,7 @@ pub(crate) fn brief_value(file: &TaskFile, context: &GateContext) -> Value {
         "parent": file.task.parent,
         "priority": file.task.states_priority().then(|| file.task.priority()),
         "due": due,
+        "notBefore": not_before,
         "milestone": milestone,
         "assignee": (!assignee.is_empty()).then_some(assignee),
         "links": some(&links),
@@ -209,8 +210,9 @@ pub(crate) fn created_by(file: &TaskFile) -> Option<String> {
 /// Returns the task's due date, milestone, assignees and links, by name.
 pub(crate) fn plan_lines(plan: &TaskPlan) -> Vec<(&'static str, String)> {
     let mut lines = Vec::new();
-    let TaskPlan { priority: _, due, milestone, assignee, links } = plan;
+    let TaskPlan { priority: _, due, not_before, milestone, assignee, links } = plan;
     lines.extend(due.map(|due| ("due", due.to_string())));
+    lines.extend(not_before.map(|day| ("not before", day.to_string())));
     lines.extend(milestone.as_ref().map(|name| ("milestone", one_line(name))));
     lines.extend((!assignee.is_empty()).then(|| ("planned for", one_line(&assignee.join(", ")))));
     lines.extend(links.iter().map(|link| ("link", one_line(&link.to_string()))));

@@ -219,11 +219,12 @@ pub(crate) struct Turn {
     pub kind: TurnKind,
 }
 
-/// Returns whose turn it is at a task: the first that holds of `blocked`, `held`, `after 9xw` (another task), `@ben` (has it), `you`
+/// Returns whose turn it is at a task: the first that holds of `blocked`, `held`, `after 9xw` (another task), `from Mon`, `@ben` (has it), `you`
 /// (it waits for the reader's decision), `for ben` (planned, nobody has it), the role.
 pub(crate) fn turn(
     task: &TaskSummary,
     rules: &Rules,
+    now: Timestamp,
     reader: Option<&AgentId>,
     waits_for_reader: bool,
     ids: &ShortIds,
@@ -243,8 +244,12 @@ pub(crate) fn turn(
     if task.is_held() {
         return is(TurnKind::Stopped, "held");
     }
-    if let Some(first) = task.waiting_for.first() {
+    if let Some(first) = task.awaited.tasks.first() {
         return is(TurnKind::Open, &format!("after {}", ids.short(first)));
+    }
+    if let Some(day) = task.awaited.day {
+        let day = due(day, now, &rules.project.timezone);
+        return is(TurnKind::Open, &format!("from {day}"));
     }
     let is_taken = task.agents().next().is_some();
     let holders = task.agents().map(|agent| holder(rules, agent, reader));

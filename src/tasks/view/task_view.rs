@@ -27,7 +27,7 @@ use crate::storage::ProjectPath;
 use crate::storage::layout::task_path;
 use crate::tasks::headers::children::children;
 use crate::tasks::headers::dependencies::awaited_by_one;
-use crate::tasks::headers::summary::{NEW, TaskSummary, WAITING};
+use crate::tasks::headers::summary::{Awaited, NEW, TaskSummary, WAITING};
 use crate::tasks::plan::{Changed, DryRun, adoption_step};
 use crate::tasks::state::commit_message;
 use crate::tasks::state::task_state::{TaskState, find, noting_head, parse};
@@ -41,7 +41,7 @@ pub(crate) struct TaskView {
     /// Its children, if its workflow has a gate that waits for them.
     pub children: Vec<TaskSummary>,
     /// The tasks that it waits for.
-    pub waiting_for: Vec<TaskId>,
+    pub awaited: Awaited,
     /// The reason why the file in the worktree is frozen; then `file` is HEAD's version.
     pub frozen: Option<FrozenFile>,
 }
@@ -79,9 +79,9 @@ pub(crate) fn show(
         workflow.gates.iter().any(|gate| gate.wait_for == Some(WaitFor::Children))
     });
     let children = if may_wait { children(workspace, &in_force, id) } else { Vec::new() };
-    let waiting_for = awaited_by_one(workspace, &in_force, &file.task, &children);
+    let awaited = awaited_by_one(workspace, &in_force, &file.task, &children);
     let path = snapshot.path;
-    Ok((TaskView { file, path, context, children, waiting_for, frozen }, in_force))
+    Ok((TaskView { file, path, context, children, awaited, frozen }, in_force))
 }
 
 /// Returns the summary of another task, from its file; `None` if there is none that can be read.
@@ -102,7 +102,7 @@ impl TaskView {
     pub(crate) fn shown_state(&self) -> &'static str {
         match self.file.origin {
             Origin::HandMade => NEW,
-            Origin::Adopted if !self.waiting_for.is_empty() => WAITING,
+            Origin::Adopted if !self.awaited.is_nothing() => WAITING,
             Origin::Adopted => self.file.task.status.as_str(),
         }
     }
@@ -111,7 +111,7 @@ impl TaskView {
     pub(crate) fn value(&self, rules: &Rules) -> Value {
         let mut value = task_value(rules, &self.file, &self.path);
         value["state"] = json!(self.shown_state());
-        value["waitingFor"] = json!(self.waiting_for);
+        value["waitingFor"] = json!(self.awaited.tasks);
         value
     }
 }

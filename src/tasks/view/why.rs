@@ -20,7 +20,7 @@ use crate::rules::{
 };
 use crate::tasks::headers::children::children;
 use crate::tasks::headers::dependencies::{awaited_now, circle_around, circle_text};
-use crate::tasks::headers::summary::{NEW, TaskSummary, WAITING, gate_of};
+use crate::tasks::headers::summary::{Awaited, NEW, TaskSummary, WAITING, gate_of};
 use crate::tasks::plan::adoption_step;
 use crate::tasks::state::commit_message::rule_effect;
 use crate::tasks::state::task_state::{TaskState, find, parse};
@@ -34,8 +34,7 @@ pub(crate) struct TaskExplanation {
     /// The agents that can complete the open visit.
     pub agents: Vec<AgentId>,
     pub outcomes: Vec<OutcomePreview>,
-    /// The tasks that it waits for.
-    pub waiting_for: Vec<TaskId>,
+    pub awaited: Awaited,
 }
 
 /// The beginning of the reason that names the git operation in progress, during which no task moves.
@@ -86,8 +85,8 @@ pub(crate) fn why(
     }
     let reasons = reasons(workspace, &state);
     let agents = eligible_agents(rules, &state.file);
-    let waiting_for = awaited_now(workspace, &state.in_force, task);
-    let explanation = TaskExplanation { reasons, agents, outcomes, waiting_for, file: state.file };
+    let awaited = awaited_now(workspace, &state.in_force, task);
+    let explanation = TaskExplanation { reasons, agents, outcomes, awaited, file: state.file };
     Ok((explanation, state.in_force))
 }
 
@@ -140,8 +139,8 @@ pub(crate) fn explanation_value(explanation: &TaskExplanation) -> Value {
         "task": task.id.as_str(),
         "ticket": task.ticket().to_string(),
         "status": status,
-        "state": if explanation.waiting_for.is_empty() { status } else { WAITING },
-        "waitingFor": explanation.waiting_for,
+        "state": if explanation.awaited.is_nothing() { status } else { WAITING },
+        "waitingFor": explanation.awaited.tasks,
         "gate": gate,
         "because": explanation.reasons,
         "who": explanation.agents,
@@ -203,6 +202,9 @@ fn reasons(workspace: &Workspace, state: &TaskState) -> Vec<String> {
             (frozen.of("its file"), workspace.git_commands.with_folder(frozen.fix));
         list.push(format!("nothing moves it: {problem}; {fix}"));
     }
+    let zone = &rules.project.timezone;
+    let later = task.plan.not_before.filter(|day| day.begins(zone) > workspace.now());
+    list.extend(later.map(|day| format!("it is not handed out before {}", day.in_words())));
     let waits = waits_for_children(rules, task);
     if !task.status.is_finished() && (!task.depends_on.is_empty() || task.parent.is_some() || waits)
     {

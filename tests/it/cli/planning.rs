@@ -105,11 +105,11 @@ fn a_plan_that_makes_no_sense_is_refused_at_every_door() {
     }
     let _ = env.aof(&["list", "--due-before", "soon"]).code(2);
     env.write("list.json", r#"[{"title": "a", "due": "soon"}, {"title": "b", "links": [5]}, {"title": "c", "priority": "urgentest"}]"#);
-    assert_snapshot!(env.aof(&["new", "--from", "list.json"]).code(4).stderr, @"
-    error: `list.json` cannot be taken: task 1: `soon` is not a due date; write a day, as in `2026-12-01`, `tomorrow`, `fri`, `next week`, `eow`, `eom` or `+3d`, or a time with its zone, as in `2026-12-01T10:00:00Z`; task 2: `links` of `new` is to be a list of URLs, or of objects with `title` and `url`, not other items; task 3: `priority` of `new` is to be one of `critical`, `high`, `medium`, `low`, not the text `urgentest`
+    assert_snapshot!(env.aof(&["new", "--from", "list.json"]).code(4).stderr, @r#"
+    error: `list.json` cannot be taken: task 1: `soon` is not a date; write a day, as in `2026-12-01`, `tomorrow`, `fri`, `next week`, `eow`, `eom` or `+3d`, or a time with its zone, as in `2026-12-01T10:00:00Z`; task 2: `links` of `new` is to be a list of URLs, or of objects with `title` and `url`, not other items; task 3: `priority` of `new` is to be one of `critical`, `high`, `medium`, `low`, not the text `urgentest`
 
-    hint: give a list of objects, as in `[{\"title\": \"Add login\", \"tags\": [\"auth\"]}]`
-    ");
+    hint: give a list of objects, as in `[{"title": "Add login", "tags": ["auth"]}]`
+    "#);
     assert!(env.files("tasks").is_empty());
     let path = env.hand_made("AOF-abc", "By hand");
     for line in ["due: tomorrow", "due: 2026-02-30", "due: 2026-12-01T10:00", "links: 5"] {
@@ -514,4 +514,55 @@ fn what_is_planned_for_another_is_still_handed_out() {
     let _ = env.new_task(&["Planned", "--assignee", "human-ben"]);
     let next = env.aof(&["next", "--agent", "agent-7", "--json"]).success().stdout;
     assert!(next.contains("Planned"), "a plan bars nobody: {next}");
+}
+
+/// The tests begin on Monday, 2026-02-16.
+#[test]
+fn a_task_is_not_handed_out_before_its_day() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Renew the certificate", "--not-before", "fri"]);
+    let text = env.task_text(&id);
+    assert!(text.contains("\nnotBefore: 2026-02-20\n"), "{text}");
+    let shown = shown(&env, &id);
+    assert_eq!((&shown["state"], &shown["status"]), (&json!("waiting"), &json!("ready")));
+    assert_eq!(shown["waitingFor"], json!([]));
+    let page = env.aof_aside(&["list"]).success().stdout;
+    assert!(page.contains("waiting") && page.contains("from Fri"), "{page}");
+    let why = env.aof_aside(&["why", &id]).success().stdout;
+    assert!(why.contains("it is not handed out before Fri, 2026-02-20"), "{why}");
+    assert!(why.contains("waiting, until Fri, 2026-02-20"), "{why}");
+    let next = env.aof(&["next", "--agent", "agent-7", "--json"]).success().json();
+    assert_eq!(next["task"], Value::Null);
+
+    // By hand, anybody may begin earlier.
+    let _ = env.aof(&["claim", &id, "--agent", "agent-7"]).success();
+    let _ = env.aof(&["release", &id, "--agent", "agent-7"]).success();
+    let answer = env.aof(&["edit", &id, "--not-before", "today"]).success().stdout;
+    assert!(answer.contains("now at implement, ready"), "{answer}");
+    let next = env.aof(&["next", "--agent", "agent-7", "--json"]).success().json();
+    assert_eq!(next["task"]["id"], "AOF-xxxxx");
+    let _ = env.aof(&["edit", &id, "--unset", "notBefore"]).success();
+    assert!(!env.task_text(&id).contains("notBefore"));
+    let refused = env.aof(&["edit", &id, "--not-before", "soon"]).code(2);
+    assert!(refused.stderr.contains("`soon` is not a date"), "{refused}");
+    let _ = verified(&env).success();
+}
+
+#[test]
+fn a_not_before_that_is_no_time_counts_as_absent_and_is_reported() {
+    let env = TestEnvironment::new();
+    let id = env.new_task(&["Add login"]);
+    for value in ["someday", "[2026-12-01]", "20261201"] {
+        let path = env.task_path(&id);
+        let text = env.read(&path);
+        let text = text.lines().filter(|line| !line.starts_with("notBefore"));
+        let text: Vec<&str> = text.collect();
+        let text =
+            text.join("\n").replacen("\nstatus:", &format!("\nnotBefore: {value}\nstatus:"), 1);
+        env.write(&path, text + "\n");
+        env.commit_all("by hand");
+        assert_eq!(shown(&env, &id)["state"], "ready", "{value}");
+        let checked = env.aof_aside(&["doctor"]);
+        assert!(checked.stdout.contains("`notBefore` counts as absent"), "{value}: {checked}");
+    }
 }

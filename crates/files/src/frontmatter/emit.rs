@@ -63,7 +63,7 @@ pub(crate) fn push_entry(out: &mut String, name: &str, value: &Value, column: us
     out.push(':');
     match value {
         // Every reader takes a due day for a date, as it should.
-        Value::String(day) if name == "due" && is_day(day) => {
+        Value::String(day) if matches!(name, "due" | "notBefore") && is_day(day) => {
             out.push(' ');
             out.push_str(day);
             out.push('\n');

@@ -544,6 +544,7 @@ fn full_task() -> Task {
         plan: TaskPlan {
             priority: Some("high".to_owned()),
             due: Some("2026-12-01".parse().unwrap()),
+            not_before: Some("2026-11-30".parse().unwrap()),
             milestone: Some("spring".to_owned()),
             assignee: vec!["human-ann".to_owned()],
             links: vec![Link { title: Some("Plan".to_owned()), url: "plan.md".to_owned() }],

@@ -145,6 +145,8 @@ fn plan(fields: &FieldReader<'_, '_>, faults: &Faults) -> TaskPlan {
     TaskPlan {
         priority: fields.text("priority"),
         due: fields.parsed("due"),
+        // A text that is no time counts as absent; `misread` reports it.
+        not_before: fields.take("notBefore").and_then(text_of).and_then(|text| text.parse().ok()),
         milestone: fields.text("milestone"),
         assignee: assignee.iter().filter_map(|node| text_of(node).map(Cow::into_owned)).collect(),
         links: links.iter().filter_map(|node| link(node, faults)).collect(),

@@ -6,15 +6,16 @@ use super::TaskFile;
 use crate::config::decode::{one_or_many, text_of};
 use crate::yaml::scalar::{Legacy, legacy};
 use crate::yaml::{Fault, Node, NodeKind, NodeLayout};
-use aof_domain::{PlanKey, Priority, nearest};
+use aof_domain::{Due, PlanKey, Priority, nearest};
 
 /// The keys that a misspelled key may mean, besides those of the plan, each with other spellings of it.
-const KEYS: [(&str, &[&str]); 11] = [
+const KEYS: [(&str, &[&str]); 12] = [
     ("routing: {workflow: ...}", &["workflow"]),
     ("title", &[]),
     ("tests", &["test", "acceptancetests"]),
     ("tags", &["tag", "labels", "label", "hashtags"]),
     ("due", &["duedate"]),
+    ("notBefore", &["startdate", "start", "from", "defer", "snooze"]),
     ("assignee", &["assignees", "assignedto"]),
     ("links", &["link"]),
     ("dependsOn", &["depends", "dependencies"]),
@@ -66,6 +67,11 @@ pub fn misread(file: &TaskFile) -> Vec<Fault> {
             let fix = format!("{near}It is one of `critical`, `high`, `medium`, `low`");
             add(node, format!("`{word}` is no priority and counts as `medium`"), fix);
         }
+    }
+    if let Some(node) = field("notBefore")
+        && let Err(fault) = text_of(node).unwrap_or_default().parse::<Due>()
+    {
+        add(node, "`notBefore` counts as absent".to_owned(), fault.to_string());
     }
     for key in ["metadata", "context"] {
         if let Some(node) = field(key) {

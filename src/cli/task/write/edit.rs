@@ -93,6 +93,9 @@ pub(super) struct PlanOptions {
     /// When it is due: a day, as in `2026-12-01`, `fri`, `next week`, `eom` or `+3d`, or a time with its zone
     #[arg(long, value_name = "DATE")]
     due: Option<TypedDue>,
+    /// Hand it out no earlier: a day or a time, as with `--due`
+    #[arg(long, value_name = "DATE")]
+    not_before: Option<TypedDue>,
     /// The milestone that it belongs to
     #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     milestone: Option<String>,
@@ -142,6 +145,7 @@ impl PlanOptions {
             plan: TaskPlan {
                 priority: self.priority.map(|priority| priority.to_string()),
                 due: self.due.map(|due| due.on(today)),
+                not_before: self.not_before.map(|day| day.on(today)),
                 milestone: self.milestone.clone(),
                 assignee: self.assignee.clone(),
                 links: self.links.clone(),

@@ -52,7 +52,7 @@ fn entries(text: &str) -> Result<Vec<Value>, String> {
             found.push((title.trim().to_owned(), Vec::new()));
             is_below = true;
         } else if !line.starts_with([' ', '\t']) {
-            // What is indented below a ticked box or a heading belongs to no open one.
+            // Text that is indented below a ticked box or a heading belongs to no open one.
             is_below &= line.is_empty();
         } else if let Some((_, body)) = found.last_mut().filter(|_| is_below) {
             body.push(line);
