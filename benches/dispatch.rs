@@ -63,6 +63,7 @@ fn waiting() -> Vec<UnclaimedWork> {
                 Vec::new()
             },
             lapsed_agent: None,
+            is_looked_at: false,
         }
     };
     (0..TASKS).map(place).collect()

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::domain::{
-    AgentId, Blocker, BranchStatus, Identity, OpenBranch, RoleId, Station, Status, Task, Ticket,
-    Timestamp,
+    AgentId, Blocker, BranchStatus, Identity, OpenBranch, Period, RoleId, Station, Status, Task,
+    Ticket, Timestamp,
 };
 use crate::git::{Repository, UncommittedChanges};
 use crate::project::active_rules::InForce;
@@ -19,12 +19,29 @@ use crate::tasks::headers::listing::{ListScope, Unreadable, read_all};
 use crate::tasks::headers::summary::{EndedVisit, TaskSummary, WAITING, gate_of, time};
 use crate::tasks::view::task_view::eligible_agents_at;
 
-/// Returns the parts of the task that can be claimed: the whole, or branches of it. Does not check whether the task is ready.
+/// Returns the parts of the task that wait for an agent: the whole, or branches of it. Does not check whether the task is ready.
 pub(crate) fn waiting(
     in_force: &InForce,
     task: &TaskSummary,
     now: Timestamp,
 ) -> Vec<UnclaimedWork> {
+    let mut parts = parts(in_force, task, now);
+    parts.retain(|place| !place.is_looked_at);
+    parts
+}
+
+/// Returns the parts of the task that programs look at while nobody has them.
+pub(crate) fn looked_at(
+    in_force: &InForce,
+    task: &TaskSummary,
+    now: Timestamp,
+) -> Vec<UnclaimedWork> {
+    let mut parts = parts(in_force, task, now);
+    parts.retain(|place| place.is_looked_at);
+    parts
+}
+
+fn parts(in_force: &InForce, task: &TaskSummary, now: Timestamp) -> Vec<UnclaimedWork> {
     let is_whole = task.routing.agent.is_none() && task.open_branches.is_empty();
     let whole = is_whole.then_some(None).into_iter();
     whole
@@ -72,6 +89,7 @@ fn waiting_at(
             .filter_map(agent)
             .collect(),
         lapsed_agent: branch.map_or(&task.routing.lost, |branch| &branch.lost).clone(),
+        is_looked_at: workplace.duty.run.looks_every().is_some(),
         role: role.clone(),
     })
 }
@@ -152,6 +170,8 @@ pub struct Opening {
     pub people_only: bool,
     /// Its blockers, if it is blocked.
     pub blockers: Option<Vec<Blocker>>,
+    /// The time from one look to the next, if a program looks at it while nobody has it.
+    pub looks_every: Option<Period>,
 }
 
 /// Returns the openings of the task, in the order of the workflow.
@@ -171,6 +191,7 @@ pub(crate) fn openings(rules: &Rules, task: &Task) -> Vec<Opening> {
             agents: eligible_agents_at(rules, task, workplace),
             people_only: workplace.requires_human(rules),
             blockers,
+            looks_every: workplace.duty.run.looks_every().filter(|_| workplace.holder.is_none()),
         }
     };
     Workplace::open(rules, task).iter().map(opening).collect()

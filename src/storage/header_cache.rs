@@ -20,6 +20,7 @@ use serde_json::{Value, json};
 
 use super::layout::LOCAL;
 use super::{Durability, FileStat, Folder, Paths, ProjectPath, StoreError};
+use crate::domain::Ticket;
 use crate::files::printable::one_line;
 
 const FORMAT: &str = "aof-cache 4";
@@ -420,6 +421,40 @@ impl Pauses {
         let before = all.0.remove(key);
         all.0.extend(pause.map(|pause| (key.to_owned(), pause.clone())));
         if before.as_ref() == pause { Ok(()) } else { all.save(paths) }
+    }
+}
+
+/// `.aof/looks`: the times from which programs that wait for something outside look again, by ticket.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(crate) struct NextLooks(BTreeMap<String, Timestamp>);
+
+impl Hint for NextLooks {
+    const NAME: &str = "looks";
+}
+
+impl NextLooks {
+    /// Returns the time of the next look at a visit; `None` if it may be looked at now.
+    pub(crate) fn after(&self, ticket: &Ticket, now: Timestamp) -> Option<Timestamp> {
+        self.0.get(&ticket.to_string()).copied().filter(|at| *at > now)
+    }
+
+    /// Returns the visits that are not to be looked at yet.
+    pub(crate) fn pending(&self, now: Timestamp) -> Vec<Ticket> {
+        let later = self.0.iter().filter(|(_, at)| **at > now);
+        later.filter_map(|(ticket, _)| ticket.parse().ok()).collect()
+    }
+
+    /// Notes the time of the next look at a visit. Those of the past are removed.
+    pub(crate) fn note(
+        paths: &Paths,
+        ticket: &Ticket,
+        at: Timestamp,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let mut all = Self::load(paths).unwrap_or_default();
+        all.0.retain(|_, at| *at > now);
+        all.0.insert(ticket.to_string(), at);
+        all.save(paths)
     }
 }
 

@@ -301,6 +301,12 @@ impl RunFile {
 }
 
 impl RunAttempt {
+    /// Removes the attempt with its files.
+    pub(crate) fn remove(self) -> Result<(), StoreError> {
+        let place = self.folder.path();
+        fs::remove_dir_all(place).or_io("remove", place)
+    }
+
     /// Opens an attempt; `None` if it does not exist.
     pub(crate) fn open(visit: &Folder, number: u32) -> Result<Option<Self>, StoreError> {
         match visit.child(&number.to_string()) {
@@ -432,6 +438,8 @@ pub(crate) enum RunEnding {
     Overtaken,
     /// Its runner was killed, so its end is unknown.
     Lost,
+    /// The program is to be started again later.
+    Waits,
 }
 
 /// The data that identify a transcript.

@@ -24,6 +24,8 @@ pub struct UnclaimedWork {
     pub excluded: Vec<AgentId>,
     /// The agent whose claim expired in this visit.
     pub lapsed_agent: Option<AgentId>,
+    /// True if a program looks at it again and again, and nobody has it meanwhile.
+    pub is_looked_at: bool,
 }
 
 impl UnclaimedWork {

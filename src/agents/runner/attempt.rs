@@ -284,6 +284,10 @@ impl<'a> Attempt<'a> {
         }
         let no_answer = |how, why| Ok(Err((how, Some(why))));
         let exit = match ended.map(|ended| ended.how) {
+            Ok(How::Exited(status)) if self.means_wait(status) => {
+                end.status = Some(status);
+                return Ok(Err((RunEnding::Waits, None)));
+            }
             Ok(How::Exited(status)) => {
                 end.status = Some(status);
                 Exit::from_status(status)
@@ -356,7 +360,17 @@ impl<'a> Attempt<'a> {
         })
     }
 
+    /// Returns whether the gate has this exit status mean that the program is started again later.
+    fn means_wait(&self, status: i32) -> bool {
+        let wait = &self.workplace.duty.run.wait;
+        wait.iter().any(|known| i32::from(*known) == status)
+    }
+
+    /// Returns the lease of the claim; `None` for a look, which has none.
     fn lease(&self) -> Option<Duration> {
+        if self.open.opening.looks_every.is_some() {
+            return None;
+        }
         let workflow = self.open.in_force.rules.workflow_of(&self.open.file.task);
         let lease = self.workplace.duty.lease.or_else(|| workflow?.lease);
         lease.map(|lease| Duration::from_secs(lease.seconds()))

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::dispatch::workplaces::Opening;
 use crate::domain::{
-    AgentId, Blocker, Completion, RoleId, Station, Status, Task, TaskId, Ticket, Visit,
+    AgentId, Blocker, Completion, RoleId, Station, Status, Task, TaskId, Ticket, Timestamp, Visit,
 };
 use crate::files::task_file::TaskFile;
 use crate::project::error::ProjectError;
@@ -218,6 +218,8 @@ pub enum WaitReason {
     Held(AgentId),
     /// Another runner works at the opening, or this one has tried.
     Tried(String),
+    /// Its program looks again at that time.
+    LooksAgain(Timestamp),
 }
 
 /// The connection of a run with its caller.

@@ -1,31 +1,34 @@
 //! The run of one visit: attempts until one has a verdict, or all are used up. The verdict becomes a completion like any other, and its
 //! entry keeps the facts of the run.
 
-use std::cell::{Ref, RefCell};
+mod recover;
+
+use std::cell::{Cell, Ref, RefCell};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use jiff::SignedDuration;
+
 use super::answer::{AnswerSource, RunAnswer};
-use super::attempt::{Attempt, EndedAttempt, OUTPUT_LIMIT, run_value, write_record};
-use super::launch::secrets;
+use super::attempt::{Attempt, EndedAttempt, run_value, write_record};
 use super::prompt::EarlierAttempt;
-use super::report::{Exit, Report, RunOutput};
 use super::run_types::{RunControl, RunEvent, RunnerSetup, StartedAttempt};
 use super::usage_limit::{find_pause, note_limit};
-use super::verdict::verdict;
 use super::work_finder::{Assignment, CompletedVisit, VisitEnd, VisitState, visit_state};
 use crate::dispatch::claim::claim;
 use crate::dispatch::workplaces::left_behind;
-use crate::domain::{Completion, CompletionContent, CompletionId, Outcome, RunBounds};
+use crate::domain::{
+    Completion, CompletionContent, CompletionId, Outcome, Period, RunBounds, Timestamp,
+};
 use crate::git::PromptPlace;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::RefusalKind;
 use crate::storage::Holder;
 use crate::storage::fs::random::{chance, ulid};
+use crate::storage::header_cache::NextLooks;
 use crate::storage::runs::{
-    GRACE, LatestRun, RUNNER_KILLED, Ruling, RunAttempt, RunEnd, RunEnding, RunFile, RunRecord,
-    RunRight, Runs, VisitRuns,
+    Ruling, RunAttempt, RunEnd, RunEnding, RunRecord, RunRight, Runs, VisitRuns,
 };
 use crate::tasks::actions::release;
 use crate::tasks::complete::{Signing, complete_signed};
@@ -62,8 +65,12 @@ pub(crate) fn work(
     control: RunControl<'_>,
 ) -> Result<VisitEnd, ProjectError> {
     let mut claimed = assignment.claimed_here;
-    let run = VisitRun::begin(project, assignment, control);
-    let end = match run.and_then(|run| run.make_attempts(&mut claimed)) {
+    let made = VisitRun::begin(project, assignment, control).and_then(|run| {
+        let end = run.make_attempts();
+        claimed |= run.claimed.get();
+        end
+    });
+    let end = match made {
         Ok(end) | Err(VisitStop::End(end)) => Ok(end),
         // The next search meets a temporary error as well.
         Err(VisitStop::Error(error)) if error.passes() || !error.is_general() => {
@@ -115,6 +122,8 @@ struct VisitRun<'a> {
     /// The length of the history when the run began.
     since: usize,
     control: RunControl<'a>,
+    /// True if this run has claimed the visit.
+    claimed: Cell<bool>,
 }
 
 impl<'a> VisitRun<'a> {
@@ -135,12 +144,13 @@ impl<'a> VisitRun<'a> {
         };
         let since = show(&workspace, &assignment.ticket.task)?.0.file.task.history.len();
         let open_workspace = RefCell::new(workspace);
-        Ok(Self { project, open_workspace, assignment, runs, since, control })
+        let claimed = Cell::new(false);
+        Ok(Self { project, open_workspace, assignment, runs, since, control, claimed })
     }
 
     /// Makes attempts until the visit has ended.
-    fn make_attempts(&self, claimed: &mut bool) -> Result<VisitEnd, VisitStop> {
-        let Assignment { ticket, agent, .. } = self.assignment;
+    fn make_attempts(&self) -> Result<VisitEnd, VisitStop> {
+        let Assignment { agent, .. } = self.assignment;
         let mut earlier = self.recover()?;
         let mut has_tried = false;
         loop {
@@ -158,12 +168,9 @@ impl<'a> VisitRun<'a> {
             match &open.opening.holder {
                 Some(holder) if holder == agent => {}
                 Some(holder) => return Ok(VisitEnd::Overtaken(format!("`{holder}` has it"))),
-                None => match self.retry(|workspace| claim(workspace, ticket, agent, DryRun::No)) {
-                    Err(VisitStop::Error(error @ ProjectError::Refused(_))) => {
-                        return Ok(VisitEnd::Overtaken(error.to_string()));
-                    }
-                    done => *claimed |= !done?.settled,
-                },
+                // A look claims nothing, unless its answer ends the visit.
+                None if open.opening.looks_every.is_some() => {}
+                None => self.claim()?,
             }
             let mut attempt = Attempt::new(self.project, agent, &open, self.fresh_id()?)?;
             let failed = u32::try_from(self.failures()?.len()).unwrap_or(u32::MAX);
@@ -189,6 +196,20 @@ impl<'a> VisitRun<'a> {
             (attempt.number, attempt.since) = (failed + 1, self.since);
             attempt.earlier = earlier.as_ref();
             earlier = Some(self.attempt(&attempt)?);
+        }
+    }
+
+    /// Claims the visit for the agent. Ends it if another one was faster.
+    fn claim(&self) -> Result<(), VisitStop> {
+        let Assignment { ticket, agent, .. } = self.assignment;
+        match self.retry(|workspace| claim(workspace, ticket, agent, DryRun::No)) {
+            Err(VisitStop::Error(error @ ProjectError::Refused(_))) => {
+                Err(VisitEnd::Overtaken(error.to_string()).into())
+            }
+            done => {
+                self.claimed.set(self.claimed.get() || !done?.settled);
+                Ok(())
+            }
         }
     }
 
@@ -279,9 +300,15 @@ impl<'a> VisitRun<'a> {
 
     /// Makes an attempt, and returns the facts about it for the next one.
     fn attempt(&self, attempt: &Attempt<'_>) -> Result<EarlierAttempt, VisitStop> {
-        self.report_started(attempt);
+        let every = attempt.open.opening.looks_every;
+        if every.is_none() {
+            self.report_started(attempt);
+        }
         let folder = self.runs.begin()?;
         let EndedAttempt { mut record, answer, took } = attempt.make(&folder, self.control)?;
+        if record.end.as_ref().is_some_and(|end| end.how == RunEnding::Waits) {
+            return Err(self.note_look(attempt, folder)?.into());
+        }
         let pause = note_limit(&self.workspace().paths, attempt.launch, &record)?;
         // The agent's own completion has precedence over everything else.
         if let VisitState::Completed(ended) = self.state()? {
@@ -290,6 +317,9 @@ impl<'a> VisitRun<'a> {
             return Err(VisitEnd::Completed.into());
         }
         if let Some(answer) = answer {
+            if every.is_some() {
+                self.claim()?;
+            }
             self.submit(answer, &attempt.run, &mut record, &folder, took)?;
         }
         if let Some(pause) = pause {
@@ -308,6 +338,22 @@ impl<'a> VisitRun<'a> {
         let attempt = attempt.number;
         (self.control.news)(RunEvent::AttemptFailed { ticket, attempt, why, again_in });
         Ok(self.earlier(&record)?)
+    }
+
+    /// Notes the time of the next look. Nothing else is kept of this one.
+    fn note_look(
+        &self,
+        attempt: &Attempt<'_>,
+        folder: RunAttempt,
+    ) -> Result<VisitEnd, ProjectError> {
+        let run = &attempt.workplace.duty.run;
+        let every = run.looks_every().map_or(0, Period::seconds);
+        let now = (self.project.clock)();
+        let at = now.saturating_add(SignedDuration::from_secs(every.cast_signed()));
+        let at = at.unwrap_or(Timestamp::MAX);
+        NextLooks::note(&self.workspace().paths, &self.assignment.ticket, at, now)?;
+        folder.remove()?;
+        Ok(VisitEnd::Waits(at))
     }
 
     /// Returns the facts about an ended attempt for the next one.
@@ -391,6 +437,9 @@ impl<'a> VisitRun<'a> {
         };
         let last = failures.last().cloned().unwrap_or_default();
         let agent = &self.assignment.agent;
+        if attempt.open.opening.looks_every.is_some() {
+            self.claim()?;
+        }
         let blockers =
             failures.iter().zip(1..).map(|(why, number)| format!("attempt {number}: {why}"));
         let content = CompletionContent {
@@ -466,71 +515,5 @@ impl<'a> VisitRun<'a> {
             signature: None,
             facts: Box::default(),
         }
-    }
-
-    /// Recovers from a runner that was killed or stopped: ends its program, and submits an answer that it left. Returns the facts about
-    /// that run for the next attempt.
-    fn recover(&self) -> Result<Option<EarlierAttempt>, VisitStop> {
-        let (folder, mut record, is_unsubmitted) = match self.runs.latest()? {
-            LatestRun::None | LatestRun::Open(_, None) => return Ok(None),
-            LatestRun::Ended(folder, record) => {
-                let end = record.end.as_ref();
-                let is_unsubmitted =
-                    end.is_some_and(|end| end.how == RunEnding::Verdict && end.verdict.is_none());
-                (folder, record, is_unsubmitted)
-            }
-            LatestRun::Open(folder, Some(mut record)) => {
-                // A program that had ended by itself may have left an answer.
-                let is_unsubmitted = !record.is_alive();
-                if let Some(group) = record.group.as_ref().filter(|_| !is_unsubmitted) {
-                    group.end(GRACE);
-                }
-                let reason = Some(RUNNER_KILLED.to_owned());
-                record.end = Some(RunEnd::new((self.project.clock)(), RunEnding::Lost, reason));
-                (folder, record, is_unsubmitted)
-            }
-        };
-        let answer = if is_unsubmitted { self.answer_in(&folder, &record)? } else { None };
-        if let Some(answer) = answer {
-            let run = record.run.parse().or_else(|_| self.fresh_id())?;
-            self.submit(answer, &run, &mut record, &folder, Duration::ZERO)?;
-        } else {
-            // Not earlier: if this runner is killed as well, the next one still submits the answer.
-            folder.note(&record)?;
-            let how = record.end.as_ref().map(|end| end.how);
-            let is_interrupted =
-                matches!(how, Some(RunEnding::Stopped | RunEnding::Lost | RunEnding::Limited));
-            if !is_unsubmitted && !is_interrupted && !record.has_failed() {
-                return Ok(None);
-            }
-        }
-        Ok(Some(self.earlier(&record)?))
-    }
-
-    /// Returns the answer that an attempt left in its file. A pass does not count if the end of the program is unknown: an incomplete
-    /// answer can look complete.
-    fn answer_in(
-        &self,
-        folder: &RunAttempt,
-        record: &RunRecord,
-    ) -> Result<Option<RunAnswer>, ProjectError> {
-        // An unreadable file is not an answer.
-        let Some(file) = folder.read(RunFile::Output, OUTPUT_LIMIT).unwrap_or_default() else {
-            return Ok(None);
-        };
-        let prompt = folder.read(RunFile::Prompt, OUTPUT_LIMIT)?.unwrap_or_default();
-        let VisitState::Open(open) = self.state()? else { return Ok(None) };
-        let agent = &self.assignment.agent;
-        let attempt = Attempt::new(self.project, agent, &open, self.fresh_id()?);
-        let Ok(attempt) = attempt else { return Ok(None) };
-        // Unknown secrets cannot be masked.
-        let Ok(secrets) = secrets(attempt.launch, agent) else { return Ok(None) };
-        let status = record.end.as_ref().and_then(|end| end.status);
-        let exit = status.map_or(Exit::Unseen, Exit::from_status);
-        let output = RunOutput { stdout: b"", stderr: b"", exit };
-        let asked = attempt.question(&String::from_utf8_lossy(&prompt));
-        let answer = verdict(&asked, &Report::default(), &output, Some(&secrets.masked(&file)));
-        let answer = answer.ok().filter(|answer| answer.source == AnswerSource::OutputFile);
-        Ok(answer.map(|answer| answer.masked(&secrets)))
     }
 }

@@ -5,8 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::run_types::{RunTarget, RunnerSetup, WaitReason, WaitingWork};
 use super::usage_limit::find_pause;
 use crate::dispatch::next::{Next, Wanted, next};
-use crate::dispatch::workplaces::{Opening, openings};
-use crate::domain::{AgentId, RoleId, Station, Status, TaskId, Ticket, Visit};
+use crate::dispatch::workplaces::{Opening, looked_at, openings};
+use crate::domain::{
+    AgentId, Branch, Gate, RoleId, Station, Status, TaskId, Ticket, Timestamp, Visit,
+};
 use crate::files::task_file::TaskFile;
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
@@ -14,7 +16,10 @@ use crate::project::workspace::Workspace;
 use crate::rules::brief::GateContext;
 use crate::rules::{Rules, Workplace};
 use crate::storage::ProjectPath;
-use crate::storage::header_cache::ProgramPause;
+use crate::storage::header_cache::{Hint, NextLooks, ProgramPause};
+use crate::tasks::headers::dependencies::Dependencies;
+use crate::tasks::headers::list::is_ready;
+use crate::tasks::headers::listing::{ListScope, read_all};
 use crate::tasks::plan::DryRun;
 use crate::tasks::view::task_view::{brief_of, show};
 
@@ -70,7 +75,13 @@ impl<'a> WorkFinder<'a> {
         role: Option<&RoleId>,
         dry_run: DryRun,
     ) -> Result<AvailableWork, ProjectError> {
-        let others: Vec<Ticket> = self.running.iter().chain(self.tried.keys()).cloned().collect();
+        let (paths, now) = (&self.workspace.paths, self.workspace.now());
+        let looked = NextLooks::load(paths).unwrap_or_default().pending(now);
+        let others = self.running.iter().chain(self.tried.keys()).cloned();
+        let others: Vec<Ticket> = others.chain(looked).collect();
+        if let Some(found) = self.look(agents, role)? {
+            return Ok(AvailableWork::Work(found));
+        }
         // The agents take turns: the one that got work last is last.
         let last = agents.iter().position(|agent| Some(agent) == self.served.as_ref());
         let (earlier, later) = agents.split_at(last.map_or(0, |index| index + 1));
@@ -105,6 +116,49 @@ impl<'a> WorkFinder<'a> {
             (None, Some(pause)) => Ok(AvailableWork::Paused(pause, Vec::new())),
             (None, None) => Ok(AvailableWork::Nothing(Vec::new())),
         }
+    }
+
+    /// Returns a gate at which a program of one of the agents is to look now, without a claim.
+    fn look(
+        &self,
+        agents: &[AgentId],
+        role: Option<&RoleId>,
+    ) -> Result<Option<Assignment>, ProjectError> {
+        let (workspace, in_force) = (&self.workspace, self.workspace.rules()?);
+        let rules = &in_force.rules;
+        let looks = |gate: &Gate| {
+            let branches = gate.fork().into_iter().flat_map(|fork| &fork.branches);
+            let mut duties = gate.duty().into_iter().chain(branches.map(Branch::duty));
+            duties.any(|duty| duty.run.looks_every().is_some())
+        };
+        if !rules.project.workflows.iter().flat_map(|workflow| &workflow.gates).any(looks) {
+            return Ok(None);
+        }
+        let listing = read_all(workspace, &in_force, ListScope::Recent);
+        let dependencies = Dependencies::read(workspace, &in_force, &listing);
+        let (next, now) = (NextLooks::load(&workspace.paths).unwrap_or_default(), workspace.now());
+        for (header, _) in listing.by_urgency(now) {
+            if !is_ready(header, &dependencies) {
+                continue;
+            }
+            for place in looked_at(&in_force, header, now) {
+                let ticket = header.ticket_of(place.ticket.branch.as_ref());
+                let is_taken = self.running.contains(&ticket) || self.tried.contains_key(&ticket);
+                let is_other = role.is_some_and(|role| *role != place.role);
+                if is_taken || is_other || next.after(&ticket, now).is_some() {
+                    continue;
+                }
+                let can = |agent: &&AgentId| {
+                    place.suits(rules, agent)
+                        && !self.unavailable.contains_key(*agent)
+                        && rules.org.agent(agent).is_some_and(|known| known.run.is_some())
+                };
+                if let Some(agent) = agents.iter().find(can).cloned() {
+                    return Ok(Some(Assignment { ticket, agent, claimed_here: false }));
+                }
+            }
+        }
+        Ok(None)
     }
 
     fn of_task(&self, id: &TaskId) -> Result<AvailableWork, ProjectError> {
@@ -159,6 +213,10 @@ impl<'a> WorkFinder<'a> {
         if let Some(why) = self.tried.get(&opening.ticket) {
             return Err(WaitReason::Tried(why.clone()));
         }
+        let (paths, now) = (&self.workspace.paths, self.workspace.now());
+        if let Some(at) = NextLooks::load(paths).unwrap_or_default().after(&opening.ticket, now) {
+            return Err(WaitReason::LooksAgain(at));
+        }
         if opening.people_only || !agents.is_empty() && agents.iter().all(AgentId::is_human) {
             return Err(WaitReason::People);
         }
@@ -206,6 +264,8 @@ pub(crate) enum VisitEnd {
     Unavailable(String),
     /// The agent's program is at a usage limit.
     Paused(ProgramPause),
+    /// The program asks to be started again at that time.
+    Waits(Timestamp),
     /// The runner was asked to stop.
     Stopped,
 }

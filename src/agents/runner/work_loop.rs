@@ -21,6 +21,7 @@ use crate::rules::RefusalKind;
 use crate::storage::header_cache::{Pauses, ProgramPause};
 use crate::storage::runs::Runs;
 use crate::tasks::complete::{Signing, complete_signed};
+use crate::tasks::headers::summary::clock;
 use crate::tasks::plan::DryRun;
 use crate::tasks::view::brief::task_brief;
 use crate::tasks::view::task_view::{ended_visits, show};
@@ -291,6 +292,14 @@ impl<'a> RunLoop<'a> {
             }
             VisitEnd::Stopped => {
                 self.finder.tried.insert(ticket, "it was stopped".to_owned());
+            }
+            // Each look is not worth a line.
+            VisitEnd::Waits(at) => {
+                if self.reported.insert(format!("{ticket} waits")) {
+                    let text =
+                        format!("it is not time yet; its program looks again at {}", clock(at));
+                    audience.hear(&RunEvent::remark(&ticket, text));
+                }
             }
             VisitEnd::Paused(pause) => {
                 self.report_pause(&pause, audience);

@@ -26,6 +26,7 @@ use crate::files::printable::{inert, one_line};
 use crate::project::git_hints::GitCommands;
 use crate::project::workspace::Workspace;
 use crate::project::workspace::acting_agent;
+use crate::tasks::headers::summary::clock;
 use crate::tasks::view::task_view::{show as show_task, task_value};
 
 /// The exit code of a program that a signal stopped.
@@ -223,6 +224,7 @@ pub(crate) fn why(waits: &WaitingWork) -> String {
             format!("is {agent}'s; `aof release {ticket}` takes it back")
         }
         WaitReason::Tried(why) => one_line(why),
+        WaitReason::LooksAgain(at) => format!("waits; its program looks again at {}", clock(*at)),
     }
 }
 
@@ -289,6 +291,7 @@ pub(crate) fn waits_value(waits: &WaitingWork) -> Value {
         WaitReason::NotStartable => "not_startable",
         WaitReason::Held(_) => "held",
         WaitReason::Tried(_) => "tried",
+        WaitReason::LooksAgain(_) => "looks_again",
     };
     json!({
         "event": "waits",

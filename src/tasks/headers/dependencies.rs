@@ -10,6 +10,7 @@ use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{Waits, circle_of, circles, is_over, waits_for_children};
 use crate::storage::ProjectPath;
+use crate::storage::header_cache::{Hint, NextLooks};
 use crate::storage::task_files;
 use crate::storage::task_files::WalkEntry;
 use crate::tasks::headers::children;
@@ -29,6 +30,7 @@ pub(crate) struct Dependencies {
     now: Timestamp,
     /// The project's time zone.
     zone: TimeZone,
+    looks: NextLooks,
 }
 
 impl Dependencies {
@@ -36,8 +38,9 @@ impl Dependencies {
     pub(crate) fn read(workspace: &Workspace, in_force: &InForce, listing: &Listing) -> Self {
         let waiting = children::waiting(workspace, in_force, listing);
         let (now, zone) = (workspace.now(), in_force.rules.project.timezone.clone());
+        let looks = NextLooks::load(&workspace.paths).unwrap_or_default();
         let (unmet, lost, missing) = (HashSet::new(), HashMap::new(), HashSet::new());
-        let mut all = Self { unmet, lost, missing, waiting, now, zone };
+        let mut all = Self { unmet, lost, missing, waiting, now, zone, looks };
         let wanted = listing.tasks.iter().filter(|(task, _)| !task.is_finished());
         if wanted.clone().all(|(task, _)| task.depends_on.is_empty()) {
             return all;
@@ -117,7 +120,8 @@ impl Dependencies {
         }
         let unmet = task.depends_on.iter().filter(|id| self.unmet.contains(*id));
         let tasks = unmet.chain(self.waiting.get(&task.id).into_iter().flatten()).cloned();
-        Awaited { tasks: tasks.collect(), day: awaited_day(task, self.now, &self.zone) }
+        let day = awaited_day(task, self.now, &self.zone);
+        Awaited { tasks: tasks.collect(), day, look: self.looks.after(&task.ticket(), self.now) }
     }
 
     /// Returns the lost dependencies of the task if they differ from those that it records; `None` for tasks in progress.
@@ -171,8 +175,10 @@ pub(crate) fn awaited_by_one(
     let waits = waits_for_children(&in_force.rules, task);
     let open = children.iter().filter(|child| waits && (child.is_new || !is_over(child.status)));
     let tasks = unmet.chain(open.map(|child| child.id.clone())).collect();
-    let day = awaited_day(task, workspace.now(), &in_force.rules.project.timezone);
-    Awaited { tasks, day }
+    let now = workspace.now();
+    let looks = NextLooks::load(&workspace.paths).unwrap_or_default();
+    let day = awaited_day(task, now, &in_force.rules.project.timezone);
+    Awaited { tasks, day, look: looks.after(&task.ticket(), now) }
 }
 
 fn read(

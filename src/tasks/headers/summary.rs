@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Deref;
 
 use jiff::fmt::serde::timestamp::nanosecond;
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -85,19 +86,29 @@ pub(crate) struct Awaited {
     pub tasks: Vec<TaskId>,
     /// The day, or the time, before which it is not handed out.
     pub day: Option<Due>,
+    /// The time from which a program looks again whether its gate may be passed.
+    pub look: Option<Timestamp>,
 }
 
 impl Awaited {
     pub(crate) fn is_nothing(&self) -> bool {
-        self.tasks.is_empty() && self.day.is_none()
+        self.tasks.is_empty() && self.day.is_none() && self.look.is_none()
     }
 
-    /// Returns the rest of a sentence: `for AOF-7qk, AOF-9xw`, or `until Mon, 2026-11-30`; `None` if it waits for nothing.
+    /// Returns the rest of a sentence: `for AOF-7qk, AOF-9xw`, `until Mon, 2026-11-30`, or `and looks again at 14:32`; `None` if it waits
+    /// for nothing.
     pub(crate) fn words(&self) -> Option<String> {
         let tasks: Vec<&str> = self.tasks.iter().map(TaskId::as_str).collect();
         let others = (!tasks.is_empty()).then(|| format!("for {}", tasks.join(", ")));
-        others.or_else(|| Some(format!("until {}", self.day?.in_words())))
+        let until = || Some(format!("until {}", self.day?.in_words()));
+        let look = || Some(format!("and looks again at {}", clock(self.look?)));
+        others.or_else(until).or_else(look)
     }
+}
+
+/// Returns the reader's clock time.
+pub(crate) fn clock(at: Timestamp) -> String {
+    at.to_zoned(TimeZone::system()).strftime("%H:%M").to_string()
 }
 
 /// The clock of the time limits of a visit, or of a branch. It does not exist while the visit is blocked or held.

@@ -11,7 +11,7 @@ use crate::domain::{
     distinct,
 };
 use crate::rules::{Rules, edges};
-use crate::tasks::headers::summary::{NEW, TaskSummary, WAITING};
+use crate::tasks::headers::summary::{NEW, TaskSummary, WAITING, clock};
 
 const MINUTE: i64 = 60;
 const HOUR: i64 = 60 * MINUTE;
@@ -219,7 +219,7 @@ pub(crate) struct Turn {
     pub kind: TurnKind,
 }
 
-/// Returns whose turn it is at a task: the first that holds of `blocked`, `held`, `after 9xw` (another task), `from Mon`, `@ben` (has it), `you`
+/// Returns whose turn it is at a task: the first that holds of `blocked`, `held`, `after 9xw` (another task), `from Mon`, `at 14:32` (looks again), `@ben` (has it), `you`
 /// (it waits for the reader's decision), `for ben` (planned, nobody has it), the role.
 pub(crate) fn turn(
     task: &TaskSummary,
@@ -250,6 +250,9 @@ pub(crate) fn turn(
     if let Some(day) = task.awaited.day {
         let day = due(day, now, &rules.project.timezone);
         return is(TurnKind::Open, &format!("from {day}"));
+    }
+    if let Some(at) = task.awaited.look {
+        return is(TurnKind::Open, &format!("at {}", clock(at)));
     }
     let is_taken = task.agents().next().is_some();
     let holders = task.agents().map(|agent| holder(rules, agent, reader));

@@ -5,8 +5,8 @@ use std::rc::Rc;
 use serde_json::{Value, json};
 
 use crate::domain::{
-    AgentId, BranchStatus, Destination, Ending, GateId, Join, OpenBranch, Outcome, RoleId, Status,
-    Task, TaskId, Timestamp, Verdict, listed,
+    AgentId, BranchStatus, Destination, Ending, Fix, GateId, Join, OpenBranch, Outcome, Remedy,
+    RoleId, Status, Task, TaskId, Timestamp, Verdict, listed,
 };
 use crate::files::printable::one_line;
 use crate::files::task_file::{Origin, TaskFile};
@@ -18,9 +18,10 @@ use crate::rules::{
     Act, Deadline, Decision, LOOP_LIMIT, Limit, Passage, Rules, Warning, Workplace, deadlines,
     decide, due_act, explained, is_over, preview, preview_branch, unanswered, waits_for_children,
 };
+use crate::storage::header_cache::{Hint, NextLooks};
 use crate::tasks::headers::children::children;
 use crate::tasks::headers::dependencies::{awaited_now, circle_around, circle_text};
-use crate::tasks::headers::summary::{Awaited, NEW, TaskSummary, WAITING, gate_of};
+use crate::tasks::headers::summary::{Awaited, NEW, TaskSummary, WAITING, clock, gate_of};
 use crate::tasks::plan::adoption_step;
 use crate::tasks::state::commit_message::rule_effect;
 use crate::tasks::state::task_state::{TaskState, find, parse};
@@ -202,6 +203,14 @@ fn reasons(workspace: &Workspace, state: &TaskState) -> Vec<String> {
             (frozen.of("its file"), workspace.git_commands.with_folder(frozen.fix));
         list.push(format!("nothing moves it: {problem}; {fix}"));
     }
+    let looks = NextLooks::load(&workspace.paths).unwrap_or_default();
+    list.extend(looks.after(&task.ticket(), workspace.now()).map(|at| {
+        format!(
+            "its program looked, and looks again at {}, while `{}` is at work",
+            clock(at),
+            Fix::from(Remedy::Run)
+        )
+    }));
     let zone = &rules.project.timezone;
     let later = task.plan.not_before.filter(|day| day.begins(zone) > workspace.now());
     list.extend(later.map(|day| format!("it is not handed out before {}", day.in_words())));

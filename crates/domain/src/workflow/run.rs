@@ -197,6 +197,20 @@ pub struct GateRun {
     pub limits: RunLimits,
     /// The outcomes of exit statuses; if empty, exit statuses mean nothing.
     pub exit: Vec<(u8, Outcome)>,
+    /// The exit statuses by which a program says that it is to be started again later.
+    pub wait: Vec<u8>,
+    /// The time from one start to the next.
+    pub every: Option<Period>,
+}
+
+impl GateRun {
+    /// The usual time from one start to the next.
+    const EVERY: Period = Period::of_seconds(60);
+
+    /// Returns how often a program looks whether the gate may be passed; `None` if an agent works there once.
+    pub fn looks_every(&self) -> Option<Period> {
+        (!self.wait.is_empty()).then(|| self.every.unwrap_or(Self::EVERY))
+    }
 }
 
 #[cfg(test)]

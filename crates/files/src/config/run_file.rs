@@ -5,7 +5,12 @@ use std::borrow::Cow;
 use super::decode::{Faults, FieldReader, one_or_many, parse_key, text_of};
 use super::notify_file::is_variable;
 use crate::yaml::{Node, NodeKind};
-use aof_domain::{Fix, GateRun, Launch, Outcome, Preset, Remedy, RunLimits};
+use aof_domain::{Fix, GateRun, Launch, Outcome, Period, Preset, Remedy, RunLimits};
+
+/// The key of the exit statuses by which a program is started again later.
+const WAIT: &str = "wait";
+/// The least seconds from one start to the next.
+const LEAST_EVERY: u64 = 10;
 
 /// The most attempts that a visit may have.
 const MOST_ATTEMPTS: u32 = 20;
@@ -53,9 +58,20 @@ pub(crate) fn read_gate(node: &Node<'_>, faults: &Faults) -> GateRun {
     let fields = FieldReader::of(node, "a gate's `run`", faults);
     let Some(fields) = fields else { return GateRun::default() };
     let limits = read_bounds(&fields);
-    let exit = fields.with("exit", read_exit).unwrap_or_default();
+    let (exit, wait) = fields.with("exit", read_exit).unwrap_or_default();
+    let every: Option<Period> = fields.parsed("every");
+    if let Some(node) = fields.take("every") {
+        if wait.is_empty() {
+            let message = "`every` counts only where an exit status means `wait`";
+            fields.faults.invalid(node, message, "add one, as in `exit: {wait: 75}`");
+        }
+        if every.is_some_and(|every| every.seconds() < LEAST_EVERY) {
+            let message = format!("`every` is at least {LEAST_EVERY} seconds");
+            fields.faults.invalid(node, message, "");
+        }
+    }
     refuse_unknown(&fields);
-    GateRun { limits, exit }
+    GateRun { limits, exit, wait, every }
 }
 
 fn refuse_unknown(fields: &FieldReader<'_, '_>) {
@@ -63,7 +79,7 @@ fn refuse_unknown(fields: &FieldReader<'_, '_>) {
         "preset" | "command" | "reads" | "env" | "secrets" => {
             Some(format!("how an agent is started is said in org.yaml: `agents: {{agent-1: {{run: {{{key}: ...}}}}}}`"))
         }
-        "exit" => Some(
+        "exit" | "every" => Some(
             "what an exit status means is said at the gate: `run: {exit: {complete: 0, needs_review: 1}}`".to_owned(),
         ),
         "prompt" => {
@@ -160,26 +176,29 @@ fn read_secrets(node: &Node<'_>, faults: &Faults) -> Vec<String> {
     names
 }
 
-fn read_exit(node: &Node<'_>, faults: &Faults) -> Vec<(u8, Outcome)> {
+/// Reads the outcomes of exit statuses, and the statuses that mean `wait`.
+fn read_exit(node: &Node<'_>, faults: &Faults) -> (Vec<(u8, Outcome)>, Vec<u8>) {
     if !matches!(node.kind, NodeKind::Mapping(_)) {
         let help = "write `exit: {complete: 0, needs_review: 1}`";
         faults.wrong_kind(node, "`exit` is a mapping of outcomes and exit statuses", help);
     }
-    let mut meanings: Vec<(u8, Outcome)> = Vec::new();
+    let (mut meanings, mut wait): (Vec<(u8, Outcome)>, Vec<u8>) = (Vec::new(), Vec::new());
     for entry in node.entries() {
-        let outcome: Option<Outcome> = parse_key(&entry.key, faults);
+        let is_wait = entry.key.text == WAIT;
+        let outcome: Option<Outcome> = if is_wait { None } else { parse_key(&entry.key, faults) };
         for node in one_or_many(&entry.value) {
             let Some(status) = text_of(node).and_then(|text| text.parse::<u8>().ok()) else {
                 let help = "write `exit: {complete: 0, needs_review: [1, 2]}`";
                 faults.invalid(node, "an exit status is a number from 0 to 255", help);
                 continue;
             };
-            if meanings.iter().any(|(known, _)| *known == status) {
+            if meanings.iter().map(|(known, _)| known).chain(&wait).any(|known| *known == status) {
                 let message = format!("exit status {status} has two meanings");
                 faults.invalid(node, message, "keep one of the two");
             }
             meanings.extend(outcome.clone().map(|outcome| (status, outcome)));
+            wait.extend(is_wait.then_some(status));
         }
     }
-    meanings
+    (meanings, wait)
 }

@@ -43,6 +43,7 @@ fn place(name: &str) -> UnclaimedWork {
         previous_agent: None,
         excluded: Vec::new(),
         lapsed_agent: None,
+        is_looked_at: false,
     }
 }
 

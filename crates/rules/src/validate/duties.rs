@@ -144,6 +144,24 @@ impl RuleChecker<'_> {
             self.error("dead_field", "run", message, help);
         }
         let possible = gate.possible();
+        if duty.run.looks_every().is_some() {
+            if possible.iter().any(|outcome| outcome.as_str() == "wait") {
+                let message = format!(
+                    "`wait` is an outcome of gate `{}`, and means here that the program is started again",
+                    gate.id
+                );
+                self.error("dead_field", "run", message, "rename the outcome");
+            }
+            if duty.timeout.is_none() && self.workflow.timeout.is_none() {
+                let message = format!("gate `{}` may wait for ever: it has no time limit", gate.id);
+                self.warn(
+                    "waits_without_limit",
+                    "run",
+                    message,
+                    "add `timeout: 7d`, and `escalateTo` a role of people",
+                );
+            }
+        }
         for (status, outcome) in &duty.run.exit {
             if !possible.contains(outcome) {
                 let message = format!(

@@ -4,6 +4,7 @@ mod attempts;
 mod configuration;
 mod failing_agents;
 mod interruption;
+mod looks;
 mod obstacles;
 mod replies;
 mod retries;
