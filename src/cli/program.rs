@@ -14,7 +14,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use super::agents::{mcp, run};
+use super::agents::{mcp, run, trust};
 use super::arguments::{AGENT, Global};
 use super::board::{BoardArgs, ServeArgs, run_board, run_serve};
 use super::demo::{DemoArgs, run_demo};
@@ -86,7 +86,7 @@ enum TopCommand {
     #[command(subcommand)]
     Runner(run::RunnerCommand),
     /// Show the programs that the rules run, and trust them on this machine
-    Trust(run::TrustArgs),
+    Trust(trust::TrustArgs),
     /// Serve agents by the Model Context Protocol, on stdin and stdout
     Mcp(mcp::McpArgs),
     /// List messages that wait to be delivered or were given up, or deliver them now
@@ -171,7 +171,7 @@ pub fn main() -> ExitCode {
         Some(TopCommand::Sweep(args)) => run_sweep(&session, &args),
         Some(TopCommand::Sync(args)) => run_sync(&session, &args),
         Some(TopCommand::Runner(command)) => run::run_runner(&session, &command),
-        Some(TopCommand::Trust(args)) => run::run_trust(&session, &args),
+        Some(TopCommand::Trust(args)) => trust::run_trust(&session, &args),
         Some(TopCommand::Run(args)) => run::run(&session, &args),
         Some(TopCommand::Mcp(args)) => mcp::run(&session, &args),
         Some(TopCommand::Notices(args)) => run_notices(&session, &args),

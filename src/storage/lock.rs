@@ -77,9 +77,28 @@ impl WriterLock {
 }
 
 const WATCHER: &str = "watch.lock";
+const RUNNER: &str = "run.lock";
 const SYNC: &str = "sync.lock";
 
-/// The presence of the one running watcher, until it is dropped.
+/// A process that works on while it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Service {
+    /// `aof watch`, or a server that watches.
+    Watcher,
+    /// `aof run --follow`.
+    Runner,
+}
+
+impl Service {
+    const fn file_name(self) -> &'static str {
+        match self {
+            Self::Watcher => WATCHER,
+            Self::Runner => RUNNER,
+        }
+    }
+}
+
+/// The presence of the one running service, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Presence {
     file: File,
@@ -87,10 +106,10 @@ pub(crate) struct Presence {
 }
 
 impl Presence {
-    /// Announces the running watcher; `None` if another one runs.
-    pub(crate) fn attempt(paths: &Paths) -> Result<Option<Self>, StoreError> {
-        let file = paths.prepare_local()?.open_lock(WATCHER)?;
-        let path = paths.local().join(WATCHER);
+    /// Announces the running service; `None` if another one runs.
+    pub(crate) fn attempt(paths: &Paths, service: Service) -> Result<Option<Self>, StoreError> {
+        let file = paths.prepare_local()?.open_lock(service.file_name())?;
+        let path = paths.local().join(service.file_name());
         let is_ours = try_lock(&file, &path)? && stands_at(&file, &path);
         Ok(is_ours.then_some(Self { file, path }))
     }
@@ -103,9 +122,14 @@ impl Presence {
 
 /// Returns whether a watcher of the project runs.
 pub(crate) fn is_watched(paths: &Paths) -> bool {
+    is_running(paths, Service::Watcher)
+}
+
+/// Returns whether a service of the project runs.
+pub(crate) fn is_running(paths: &Paths, service: Service) -> bool {
     let Ok(Some(folder)) = Folder::open_existing(paths.root(), LOCAL) else { return false };
     // This check creates no file.
-    let Ok(Some((file, _))) = folder.open_to_write(WATCHER) else { return false };
+    let Ok(Some((file, _))) = folder.open_to_write(service.file_name()) else { return false };
     matches!(FileLock::attempt(file, folder.path()), Ok(None))
 }
 
@@ -365,11 +389,11 @@ mod watcher_presence_tests {
         let home = TempDir::new().unwrap();
         let paths = Paths::at(home.path());
         assert!(!is_watched(&paths) && !paths.local().exists());
-        let one = Presence::attempt(&paths).unwrap();
-        assert!(one.is_some() && Presence::attempt(&paths).unwrap().is_none());
+        let one = Presence::attempt(&paths, Service::Watcher).unwrap();
+        assert!(one.is_some() && Presence::attempt(&paths, Service::Watcher).unwrap().is_none());
         assert!(is_watched(&paths) && is_watched(&paths));
         drop(one);
-        let two = Presence::attempt(&paths).unwrap();
+        let two = Presence::attempt(&paths, Service::Watcher).unwrap();
         assert!(two.is_some() && is_watched(&paths));
         drop(two);
         assert!(!is_watched(&paths));
@@ -379,11 +403,11 @@ mod watcher_presence_tests {
     fn a_mark_that_was_removed_is_known_to_be_invisible() {
         let home = TempDir::new().unwrap();
         let paths = Paths::at(home.path());
-        let mark = Presence::attempt(&paths).unwrap().unwrap();
+        let mark = Presence::attempt(&paths, Service::Watcher).unwrap().unwrap();
         assert!(mark.is_visible());
         std::fs::remove_dir_all(paths.local()).unwrap();
         assert!(!mark.is_visible() && !is_watched(&paths));
-        let again = Presence::attempt(&paths).unwrap().unwrap();
+        let again = Presence::attempt(&paths, Service::Watcher).unwrap().unwrap();
         assert!(again.is_visible() && is_watched(&paths));
     }
 }

@@ -16,7 +16,7 @@ use crate::history::unreported::Remaining;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::storage::inbox::QUIET;
-use crate::storage::lock::Presence;
+use crate::storage::lock::{Presence, Service};
 use crate::storage::{Paths, StoreError};
 use crate::system::terminal;
 use crate::tasks::inbox::unclosed;
@@ -109,7 +109,7 @@ impl<'t> Watcher<'t> {
     /// Waits until no other watcher of this clone runs. Returns `None` if it is asked to stop before.
     fn stand_by(&mut self) -> Result<Option<Presence>, ProjectError> {
         for turn in 0.. {
-            if let Some(presence) = Presence::attempt(&self.workspace.paths)? {
+            if let Some(presence) = Presence::attempt(&self.workspace.paths, Service::Watcher)? {
                 return Ok(Some(presence));
             }
             // A command that only checks whether a watcher runs holds the lock for microseconds.
@@ -340,7 +340,7 @@ fn prepare_local(paths: &Paths, presence: &mut Presence) {
     // If this fails, the delivery reports the same error.
     let _ = paths.prepare_local();
     if !presence.is_visible()
-        && let Ok(Some(again)) = Presence::attempt(paths)
+        && let Ok(Some(again)) = Presence::attempt(paths, Service::Watcher)
     {
         *presence = again;
     }

@@ -68,6 +68,8 @@ pub enum Pace {
     /// All possible work.
     Through,
     OneVisit,
+    /// All possible work, and what comes later: until the runner is stopped.
+    Following,
 }
 
 /// The reason why a runner ended.

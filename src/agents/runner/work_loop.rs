@@ -32,6 +32,15 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// The time between two searches for work while programs pause.
 const PAUSED_SEARCH: Duration = Duration::from_mins(1);
 
+/// The time between two searches of a runner that follows, while the branch does not move: times may bring work.
+const FOLLOW_SEARCH: Duration = Duration::from_secs(10);
+
+/// The time after which a runner that follows tries again what could not be done.
+const FORGET: Duration = Duration::from_mins(10);
+
+/// The most ends of visits that a runner that follows keeps.
+const MOST_ENDS: usize = 100;
+
 /// Works until no work is left, or `stop` is set.
 pub fn work(
     project: &RunnerSetup,
@@ -68,6 +77,7 @@ pub fn work(
             left,
             reported,
             pause,
+            forgot: Instant::now(),
         };
         let end = run.run(scope, &sender, audience);
         // After an error, the agents at work are stopped, too.
@@ -109,6 +119,8 @@ struct RunLoop<'a> {
     reported: BTreeSet<String>,
     /// The last pause that a visit met.
     pause: Option<ProgramPause>,
+    /// The time when a runner that follows last forgot what could not be done.
+    forgot: Instant,
 }
 
 impl<'a> RunLoop<'a> {
@@ -170,6 +182,7 @@ impl<'a> RunLoop<'a> {
                 return Ok(self.pause.take().map_or(RunOutcome::Stepped, RunOutcome::Paused));
             }
             if let Some((since, error)) = &hindered
+                && self.pace != Pace::Following
                 && (needs_person(error) || since.elapsed() >= self.finder.project.wait)
             {
                 return Ok(RunOutcome::Hindered(error.with_fix()));
@@ -203,6 +216,7 @@ impl<'a> RunLoop<'a> {
                     }
                     self.sleep_until(&pause, audience);
                 }
+                PeopleAnswer::None if self.pace == Pace::Following => self.rest(audience),
                 PeopleAnswer::None => {
                     for wait in &waits {
                         audience.hear(&RunEvent::WaitingWork(wait.clone()));
@@ -234,9 +248,34 @@ impl<'a> RunLoop<'a> {
         }
     }
 
+    /// Waits until the branch moves, or until it is time to search for work that a time brings.
+    fn rest(&mut self, audience: &mut dyn Audience) {
+        let start = Instant::now();
+        if self.forgot.elapsed() >= FORGET {
+            self.forgot = Instant::now();
+            self.finder.tried.clear();
+            self.finder.unavailable.clear();
+            self.reported.clear();
+        }
+        // A runner that goes on for months reports each end at once, and keeps the last ones.
+        for ends in [&mut self.given_up, &mut self.left] {
+            ends.drain(..ends.len().saturating_sub(MOST_ENDS));
+        }
+        let repository = &self.finder.workspace.repository;
+        let head = || repository.head_for_reading().ok().map(|head| head.commit);
+        let before = head();
+        while start.elapsed() < FOLLOW_SEARCH && !self.stop.load(Ordering::Relaxed) {
+            audience.tick();
+            thread::sleep(TICK);
+            if head() != before {
+                break;
+            }
+        }
+    }
+
     fn may_begin(&self) -> bool {
         match self.pace {
-            Pace::Through => self.finder.running.len() < self.jobs,
+            Pace::Through | Pace::Following => self.finder.running.len() < self.jobs,
             Pace::OneVisit => self.begun == 0,
         }
     }

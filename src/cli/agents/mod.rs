@@ -4,3 +4,4 @@ pub(crate) mod mcp;
 pub(crate) mod mcp_token;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod trust;

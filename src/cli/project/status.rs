@@ -21,7 +21,7 @@ use crate::health::overview::{
 use crate::project::issue::Issue;
 use crate::rules::Rules;
 use crate::storage::Inbox;
-use crate::storage::lock::is_watched;
+use crate::storage::lock::{Service, is_running, is_watched};
 use crate::tasks::plan::DryRun;
 use crate::tasks::view::phrases::{self, mark, short_age};
 
@@ -70,6 +70,7 @@ pub(crate) fn run(session: &Session, args: &StatusArgs) -> CliResult {
             now: workspace.now(),
             is_unknown,
             is_watched: is_watched(&workspace.paths),
+            is_followed: is_running(&workspace.paths, Service::Runner),
             width: width(),
         };
         page.text()
@@ -89,6 +90,8 @@ struct StatusPage<'s> {
     /// True if nobody in org.yaml is git's user.
     is_unknown: bool,
     is_watched: bool,
+    /// True if `aof run --follow` is at work.
+    is_followed: bool,
     width: usize,
 }
 
@@ -98,7 +101,12 @@ impl StatusPage<'_> {
         let name = overview.name.as_ref().map(|name| format!("{} ", bold(inert(name))));
         let branch = overview.branch.as_ref().map(|branch| format!("on {}", cyan(inert(branch))));
         let branch = branch.unwrap_or_else(|| "on no branch".to_owned());
-        let watcher = if self.is_watched { ", the watcher runs" } else { "" };
+        let watcher = match (self.is_watched, self.is_followed) {
+            (true, true) => ", the watcher and a runner run",
+            (true, false) => ", the watcher runs",
+            (false, true) => ", a runner runs",
+            (false, false) => "",
+        };
         let mut lines = vec![format!("{}{branch}{watcher}", name.unwrap_or_default())];
         lines.extend(
             overview.remote.as_ref().map(|remote| self.session.with_times(&inert(&remote.line()))),

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::create::missing_roles;
 use crate::agents::runner::report::shortened;
 use crate::agents::runner::{Pace, RunTarget, preview_of};
-use crate::cli::agents::run;
 use crate::cli::agents::run::{RunOptions, ended, run_and_report, runner_setup};
+use crate::cli::agents::{run, trust};
 use crate::cli::{CliError, CliResult, Session, context, cyan};
 use crate::domain::{Map, PlanChange, Workflow, WorkflowName};
 use crate::files::printable::one_line;
@@ -82,7 +82,7 @@ fn start(session: &Session, args: &WorkflowRunArgs) -> CliResult {
     let new = new_task(&workspace, &workflow, args, &session.directory)?;
     check_new(&workflow, &new)?;
     if mode == DryRun::No {
-        run::require_trust(session, &workspace, &in_force, None, args.how.no_ask)?;
+        trust::require_trust(session, &workspace, &in_force, None, args.how.no_ask)?;
     }
     if let Some(template) = template {
         begin(session, &workspace, &args.workflow, template, mode)?;

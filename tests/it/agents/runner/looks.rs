@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::support::environment::TestEnvironment;
-use crate::support::scripted_agents::project_of;
+use crate::support::environment::{TestEnvironment, eventually};
+use crate::support::scripted_agents::{project_of, send};
 
 const RULES: &str = "\
 workflow:
@@ -112,6 +112,41 @@ fn a_program_looks_at_a_gate_that_its_agent_has_claimed_by_hand_no_oftener() {
     let _ = env.aof(&["run", "--task", &id]).code(7);
     assert_eq!(looks(&env), 1);
     assert_eq!(shown(&env, &id)["routing"]["agent"], "gh");
+}
+
+/// A runner that is killed when the test ends.
+struct Following(std::process::Child);
+
+impl Drop for Following {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_runner_that_follows_goes_on_with_work_that_comes_later() {
+    let env = environment();
+    let mut command = env.aof_command(&["run", "--agent", "gh", "--follow"]);
+    let piped = std::process::Stdio::null;
+    command.env_remove("AOF_NOW").stdout(piped()).stderr(piped());
+    let mut runner = Following(command.spawn().unwrap());
+    let is_said = || env.aof_aside(&["status"]).stdout.contains("a runner runs");
+    eventually("it runs", is_said);
+    std::fs::write(env.home().join("status"), "0").unwrap();
+    for _ in 0..2 {
+        let id = landing(&env);
+        eventually("it goes on", || shown(&env, &id)["gate"]["current"] == "publish");
+    }
+    // A task at which it looks later is no work to end for.
+    std::fs::write(env.home().join("status"), "75").unwrap();
+    let id = landing(&env);
+    eventually("it has looked", || shown(&env, &id)["state"] == "waiting");
+    assert!(runner.0.try_wait().unwrap().is_none());
+    send("TERM", &runner.0);
+    let _ = runner.0.wait().unwrap();
+    assert!(!is_said());
+    let _ = env.aof(&["run", "--agent", "gh", "--follow", "--once"]).code(2);
 }
 
 #[test]
