@@ -213,7 +213,9 @@ impl Repository {
             };
             let had = had.filter(|(had, _)| *had != end);
             if had.is_some() || is_switch {
-                return Ok(had);
+                // A merge since has brought the other branch's commits.
+                let is_merged = had.map(|(had, _)| self.is_ancestor(had, head)).transpose()?;
+                return Ok(had.filter(|_| is_merged == Some(false)));
             }
             end = from;
         }
