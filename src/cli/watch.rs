@@ -343,6 +343,9 @@ fn shown(session: &Session, report: &WatchReport, retries: bool) -> ShownReport 
             let warnings = json!({"warnings": warnings_value(&changed.warnings)});
             (level, merged(value, warnings), with_warnings(text, changed))
         }
+        WatchReport::Recurred(changed) => {
+            of("recurred", changed, format!("created{}", at_gate(changed)))
+        }
         WatchReport::Passed(changed) => {
             let text = format!("went on by itself, now{}", at_gate(changed));
             of("passed", changed, text)

@@ -18,7 +18,8 @@ use crate::project::workspace::Workspace;
 use crate::storage::header_cache::{DueHorizon, Hint};
 use crate::storage::journal;
 use crate::tasks::automatic::{ExpiredLimits, RuleChanges, end_expired_limits, follow_rules};
-use crate::tasks::plan::DryRun;
+use crate::tasks::create::recurring::{SettledPeriods, make_recurring};
+use crate::tasks::plan::{Changed, DryRun};
 
 /// The time for which the record of a sweep holds: uncommitted edits do not move the commit.
 const HORIZON: SignedDuration = SignedDuration::from_secs(50);
@@ -26,6 +27,8 @@ const HORIZON: SignedDuration = SignedDuration::from_secs(50);
 /// The results of one round.
 #[derive(Default)]
 pub(crate) struct SweepResult {
+    /// Tasks of the present periods.
+    pub recurred: Vec<Changed>,
     /// Tasks that follow rules which have changed.
     pub settled: RuleChanges,
     pub ran_out: ExpiredLimits,
@@ -55,7 +58,19 @@ pub(crate) fn sweep(
         let ran_out = ExpiredLimits { next, ..ExpiredLimits::default() };
         return Ok(SweepResult { ran_out, handed_out, ..SweepResult::default() });
     }
+    let mut periods = SettledPeriods::default();
+    let mut recurred = Vec::new();
+    loop {
+        workspace.restart_wait(wait);
+        let made = make_recurring(workspace, &mut periods, dry_run)?;
+        let is_last = made.is_empty() || dry_run == DryRun::Yes;
+        recurred.extend(made);
+        if is_last {
+            break;
+        }
+    }
     let mut swept = SweepResult {
+        recurred,
         settled: follow_rules(workspace, wait, dry_run, rest)?,
         ran_out: end_expired_limits(workspace, wait, dry_run, rest)?,
         handed_out: hand_out(workspace, wait, &mut NothingToHandOut::default(), dry_run, rest)?,
@@ -83,8 +98,9 @@ fn is_ahead(horizon: &DueHorizon, now: Timestamp) -> bool {
 impl SweepResult {
     /// Returns whether nothing was done.
     pub(crate) fn is_idle(&self) -> bool {
-        let Self { settled, ran_out, handed_out, superseded } = self;
-        settled.changed.is_empty()
+        let Self { recurred, settled, ran_out, handed_out, superseded } = self;
+        recurred.is_empty()
+            && settled.changed.is_empty()
             && ran_out.timed_out.is_empty()
             && ran_out.lapsed.is_empty()
             && handed_out.given.is_empty()

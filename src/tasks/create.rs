@@ -1,5 +1,7 @@
 //! New tasks.
 
+pub(crate) mod recurring;
+
 use jiff::SignedDuration;
 
 use crate::domain::{
@@ -103,7 +105,7 @@ fn create_batch(
             check_dependencies(workspace, None, &new.fields)?;
             let id = fresh_id(&workspace.paths, &rules.project, last.as_ref().map(|last| &last.0))?;
             let created = last.map_or(now, |(_, last)| created_after(last, now));
-            let mut task = task(rules, new, id, created)?;
+            let mut task = new_task(rules, new, id, created)?;
             ensure_visible(rules, &task, &by)?;
             if let Some(creator_tasks) = &mut creator_tasks {
                 creator_tasks.adopt(&mut task, new.is_requested)?;
@@ -197,7 +199,8 @@ pub fn check_new(workflow: &Workflow, new: &NewTask) -> Result<(), ProjectError>
     Ok(())
 }
 
-fn task(
+/// Returns a new task that is at no gate yet, as the rules want it.
+pub(crate) fn new_task(
     rules: &Rules,
     new: &NewTask,
     id: TaskId,

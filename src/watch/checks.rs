@@ -22,6 +22,7 @@ use crate::project::workspace::Workspace;
 use crate::storage::inbox::QUIET;
 use crate::storage::runs::Runs;
 use crate::tasks::automatic::{SeenFiles, UpkeepReason, end_expired_limits, keep_up_files};
+use crate::tasks::create::recurring::{SettledPeriods, make_recurring};
 use crate::tasks::plan::DryRun;
 
 /// The most files that only look like tasks that are reported.
@@ -40,6 +41,7 @@ pub(crate) struct Checks {
     branch: BranchSeen,
     /// The reported programs that outlived their runners.
     outlived: BTreeSet<Ticket>,
+    pub(crate) periods: SettledPeriods,
 }
 
 impl Checks {
@@ -216,10 +218,14 @@ impl Checks {
 pub(crate) fn check_limits(
     workspace: &mut Workspace,
     wait: Duration,
+    periods: &mut SettledPeriods,
     schedule: &mut Schedule,
     reporter: &mut Reporter<'_>,
 ) -> Result<(), ProjectError> {
     let start = Instant::now();
+    workspace.restart_wait(wait);
+    let recurred = make_recurring(workspace, periods, DryRun::No)?;
+    recurred.into_iter().map(Box::new).for_each(|made| reporter.tell(WatchReport::Recurred(made)));
     let ran_out =
         end_expired_limits(workspace, wait, DryRun::No, &mut |worked| reporter.rest(worked))?;
     let next = ran_out.next.map(|next| workspace.until(next));

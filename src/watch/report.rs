@@ -37,6 +37,8 @@ pub(crate) enum WatchReport {
     Delivered(DeliveryOutcome),
     /// A hand-made task is at its first gate.
     Adopted(Box<Changed>),
+    /// The task of a period was made.
+    Recurred(Box<Changed>),
     /// A task moved on from a gate that decides automatically.
     Passed(Box<Changed>),
     /// A visit ended by its time limit.

@@ -317,7 +317,7 @@ impl<'t> Watcher<'t> {
             checks.check_index(workspace, wait, schedule, reporter);
         }
         if schedule.limits.is_due(Instant::now()) {
-            check_limits(workspace, wait, schedule, reporter)?;
+            check_limits(workspace, wait, &mut checks.periods, schedule, reporter)?;
             checks.check_outlived_programs(workspace, reporter)?;
         }
         let start = Instant::now();

@@ -40,6 +40,7 @@ pub use id::{
 pub use outcome::{Ending, Outcome, Status, approving, rejecting};
 pub use period::{Period, PeriodFault, RetryDelay, length};
 pub use plan::{Link, PlanChange, PlanKey, PlanRemoval, Priority, TaskPlan, Urgency};
+pub use project::recurring::{Every, Recurrence, Recurring};
 pub use project::{
     Agent, Channel, ConfigPlace, Git, HandOut, NetworkReach, On, Org, Permission, Project, Role,
     Subscription, TaskLayout, Webhook,

@@ -1,5 +1,7 @@
 //! A project: its settings, and the workflows that its tasks follow.
 
+pub mod recurring;
+
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -34,6 +36,8 @@ pub struct Project {
     pub git: Git,
     /// The subscriptions to events.
     pub notify: Vec<Subscription>,
+    /// The tasks that come again and again.
+    pub recurring: Vec<recurring::Recurring>,
     pub workflows: Vec<Workflow>,
     /// The workflow of a task that names none.
     pub default_workflow: WorkflowName,

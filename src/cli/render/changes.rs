@@ -228,7 +228,10 @@ pub(crate) fn show_sweep(session: &Session, swept: &SweepResult, mode: DryRun) {
         output.line(format!("{}: {}{remark}", cyan(id), inert(text)));
     };
     let of = |changed: &Changed, text: String| line(&changed.after.task.id, &text);
-    let SweepResult { settled, ran_out, handed_out, superseded } = swept;
+    let SweepResult { recurred, settled, ran_out, handed_out, superseded } = swept;
+    for changed in recurred {
+        of(changed, "created".to_owned());
+    }
     settled.changed.iter().for_each(|changed| of(changed, rule_change_text(changed)));
     ran_out.timed_out.iter().for_each(|changed| of(changed, timeout_text(changed)));
     ran_out.lapsed.iter().for_each(|changed| of(changed, expired_claim_text(changed)));
@@ -257,7 +260,7 @@ pub(crate) fn show_sweep(session: &Session, swept: &SweepResult, mode: DryRun) {
 }
 
 pub(crate) fn sweep_value(swept: &SweepResult) -> Value {
-    let SweepResult { settled, ran_out, handed_out, superseded } = swept;
+    let SweepResult { recurred, settled, ran_out, handed_out, superseded } = swept;
     let loss = |loss: &Loss| json!({"task": loss.task.as_str(), "what": loss.what});
     let timed_out = ran_out.timed_out.iter().map(|changed| time_limit_value("timeout", changed));
     let lapsed = ran_out.lapsed.iter().map(|changed| time_limit_value("lapsed", changed));
@@ -265,6 +268,7 @@ pub(crate) fn sweep_value(swept: &SweepResult) -> Value {
     let failures =
         swept.failures().map(|(task, error)| json!({"task": task, "reason": reason_of(error)}));
     json!({
+        "recurred": recurred.iter().map(|changed| json!({"task": changed.after.task.id})).collect::<Vec<_>>(),
         "followed": settled.changed.iter().map(task).collect::<Vec<_>>(),
         "ranOut": timed_out.chain(lapsed).collect::<Vec<_>>(),
         "next": ran_out.next.map(|next| next.to_string()),

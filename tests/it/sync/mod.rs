@@ -9,6 +9,7 @@ mod file_transfer;
 mod hostile_remotes;
 mod interruption;
 mod non_utf8_names;
+mod recurring;
 mod remote_branches;
 mod remote_failures;
 mod torture;

@@ -325,6 +325,7 @@ impl Loading {
             commit_edits: file.commit_edits.unwrap_or(true),
             git: file.git.unwrap_or_default(),
             notify: file.notify,
+            recurring: file.recurring,
             workflows,
             default_workflow,
             implicit_workflow,

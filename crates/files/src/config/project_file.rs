@@ -5,10 +5,11 @@ use jiff::tz::{TimeZone, TimeZoneDatabase};
 use super::decode::{Faults, FieldReader, parse_key, text_of};
 use super::locate::Step;
 use super::notify_file;
+use super::recurring_file;
 use super::workflow_file;
 use super::workflow_file::{Definition, default_name};
 use crate::yaml::{Fault, Node, NodeKind};
-use aof_domain::{Git, HandOut, IdPrefix, Subscription, TaskLayout, WorkflowName};
+use aof_domain::{Git, HandOut, IdPrefix, Recurring, Subscription, TaskLayout, WorkflowName};
 
 /// The content of project.yaml; everything in it is optional.
 #[derive(Default)]
@@ -22,6 +23,7 @@ pub(crate) struct ProjectFile {
     pub(crate) commit_edits: Option<bool>,
     pub(crate) git: Option<Git>,
     pub(crate) notify: Vec<Subscription>,
+    pub(crate) recurring: Vec<Recurring>,
     pub(crate) default_workflow: Option<WorkflowName>,
     pub(crate) workflows: Vec<Definition>,
 }
@@ -66,6 +68,7 @@ pub(crate) fn read(root: &Node<'_>, faults: &Faults) -> ProjectFile {
         git.refuse_unknown();
     }
     file.notify = notify_file::read(&fields, true);
+    file.recurring = fields.with("recurring", recurring_file::read).unwrap_or_default();
     fields.refuse_unknown_but(|key| match key {
         "sync" | "remote" | "branch" | "every" => {
             Some(format!("write it under `git`, as in `git: {{{key}: ...}}`"))

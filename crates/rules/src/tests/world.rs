@@ -109,6 +109,7 @@ pub(crate) fn project(workflow: Workflow) -> Project {
         commit_edits: true,
         git: Git::default(),
         notify: Vec::new(),
+        recurring: Vec::new(),
         default_workflow: workflow.name.clone(),
         workflows: vec![workflow],
         implicit_workflow: false,

@@ -32,13 +32,16 @@ impl Rules {
 /// Returns all findings about the rules, and puts the conditions that compile into `conditions`.
 fn check(project: &Project, org: &Org, conditions: &mut Conditions) -> Vec<Finding> {
     let mut findings = Vec::new();
-    if project.workflow(&project.default_workflow).is_none() {
+    let mut named = vec![("defaultWorkflow", &project.default_workflow)];
+    let of_rules = project.recurring.iter().filter_map(|rule| rule.workflow.as_ref());
+    named.extend(of_rules.map(|name| ("recurring", name)));
+    for (field, name) in named.into_iter().filter(|(_, name)| project.workflow(name).is_none()) {
         let names = project.workflows.iter().map(|workflow| workflow.name.as_str());
         findings.push(Finding::new(
             Severity::Error,
             "unknown_workflow",
-            ConfigPlace::Project { field: "defaultWorkflow" },
-            format!("there is no workflow `{}`", project.default_workflow),
+            ConfigPlace::Project { field },
+            format!("there is no workflow `{name}`"),
             format!("name one of {}", listed(names)),
         ));
     }
