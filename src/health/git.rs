@@ -392,14 +392,19 @@ fn check_merge_setup(workspace: &Workspace) -> CheckResult {
         ));
     }
     if !missing.hooks.foreign.is_empty() {
-        let problem = format!(
-            "hooks that are not aof's do not call it: {}",
-            listed_paths(&missing.hooks.foreign)
-        );
-        let fix = format!(
-            "have each of them run `{HOOK_LINE}`, and make it executable; for `pre-commit` and other hook managers see docs/guides/merging.md"
-        );
-        issues.push(advice(problem, fix));
+        let hooks = listed_paths(&missing.hooks.foreign);
+        let others = "for `pre-commit` and other hook managers see docs/guides/merging.md";
+        issues.push(if missing.hooks.is_elsewhere {
+            Issue::new(
+                "merge_hook_missing",
+                format!("git looks for hooks where `core.hooksPath` says, and these do not call aof's check: {hooks}"),
+                format!("add the line `{HOOK_LINE}` to each of them, and make it executable; {others}"),
+            )
+        } else {
+            let problem = format!("hooks that are not aof's do not call it: {hooks}");
+            let fix = format!("have each of them run `{HOOK_LINE}`, and make it executable; {others}");
+            advice(problem, fix)
+        });
     }
     Ok(issues)
 }

@@ -289,6 +289,8 @@ pub(crate) struct HookState {
     pub ours: Vec<PathBuf>,
     /// A person's hooks that lack the line.
     pub foreign: Vec<PathBuf>,
+    /// True if `core.hooksPath` names their folder.
+    pub is_elsewhere: bool,
 }
 
 impl HookState {
@@ -297,7 +299,10 @@ impl HookState {
             Hooks::Own(folder) => (folder, true),
             Hooks::Elsewhere(folder) => (folder, false),
         };
-        let mut state = Self::default();
+        // Husky's own files there run those of the folder above.
+        let is_husky = folder.ends_with(".husky/_");
+        let folder = if is_husky { folder.with_file_name("") } else { folder };
+        let mut state = Self { is_elsewhere: !is_own, ..Self::default() };
         let is_in_manager = |name: &&str| {
             let text = fs::read_to_string(repository.worktree_root().join(name));
             text.is_ok_and(|text| runs_check(&text))
@@ -307,7 +312,7 @@ impl HookState {
                 // A linked file may be shared with others.
                 let is_own = is_own && !path.is_symlink();
                 match fs::read_to_string(&path) {
-                    Ok(text) if runs_check(&text) && is_executable(&path) => {}
+                    Ok(text) if runs_check(&text) && (is_husky || is_executable(&path)) => {}
                     Ok(text) if is_own && text == HOOK => state.ours.push(path),
                     Err(fault) if fault.kind() == ErrorKind::NotFound && is_own => {
                         state.ours.push(path);

@@ -619,9 +619,11 @@ fn with_hooks_of_their_own_people_get_the_line() {
     is_only_reported(&env, "merge_hook_missing");
     let output = env.aof(&["doctor", "--json"]).json();
     assert_snapshot!(env.plain(&format!("{}\n{}", output["complaints"][0]["problem"], output["complaints"][0]["fix"])), @r#"
-    "hooks that are not aof's do not call it: `$ROOT/home/hooks/pre-commit`, `$ROOT/home/hooks/pre-merge-commit`"
-    "have each of them run `aof merge-driver --check-staged`, and make it executable; for `pre-commit` and other hook managers see docs/guides/merging.md"
+    "git looks for hooks where `core.hooksPath` says, and these do not call aof's check: `$ROOT/home/hooks/pre-commit`, `$ROOT/home/hooks/pre-merge-commit`"
+    "add the line `aof merge-driver --check-staged` to each of them, and make it executable; for `pre-commit` and other hook managers see docs/guides/merging.md"
     "#);
+    assert_eq!(output["complaints"][0]["weight"], "wrong");
+    let _ = env.aof(&["doctor"]).code(1);
     let line = "aof merge-driver --check-staged";
     fs::create_dir(env.home().join("hooks")).unwrap();
     for name in ["pre-commit", "pre-merge-commit"] {
@@ -630,6 +632,15 @@ fn with_hooks_of_their_own_people_get_the_line() {
         fs::set_permissions(&hook, fs::Permissions::from_mode(0o755)).unwrap();
     }
     is_well(&env);
+    // Husky's own hooks run those of the folder above, whose files need not be executable.
+    env.git(&["config", "core.hooksPath", ".husky/_"]);
+    env.write(".husky/_/pre-commit", "#!/usr/bin/env sh\n. \"$(dirname \"$0\")/h\"\n");
+    is_only_reported(&env, "merge_hook_missing");
+    for name in ["pre-commit", "pre-merge-commit"] {
+        env.write(&format!(".husky/{name}"), format!("{line}\n"));
+    }
+    is_well(&env);
+    env.git(&["config", "core.hooksPath", "~/hooks"]);
     let before = env.read(&env.task_path(&id));
     let _ = env.complete(&id, "agent-3").success();
     env.write(&env.task_path(&id), before);
