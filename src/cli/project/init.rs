@@ -15,7 +15,7 @@ use crate::cli::{
 use crate::domain::{AgentId, BranchName, RoleId};
 use crate::files::config::configuration::PROJECT_FILE;
 use crate::files::printable::inert;
-use crate::git::CommitId;
+use crate::git::Head;
 use crate::history::merge_driver::ATTRIBUTES;
 use crate::project::git_hints::GitCommands;
 use crate::project::open::follow_branch;
@@ -44,6 +44,7 @@ some already. `aof init --remove` takes them out again.
 Examples:
   aof init                           here, in an empty folder or a git repository
   aof init garden --template sdlc    in a folder of its own, with the gates of a software project
+  aof init --branch aof              in a repository with code: tasks on a branch of their own
   aof init --agents                  connect coding agents to a project, new or not
   aof init --agents --agent bot-1    the same, and they act as bot-1
   aof init --observability           alerts, a dashboard and a runbook, in a project new or not
@@ -60,8 +61,11 @@ pub(crate) struct InitArgs {
     name: Option<String>,
     /// Keep the project, its tasks and all their commits on this branch of its own, in an existing repository. The checked-out
     /// branch gets one commit, which says so
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", conflicts_with = "here")]
     branch: Option<BranchName>,
+    /// Keep the project on the checked-out branch, beside code, without a question
+    #[arg(long)]
+    here: bool,
     /// Tell coding agents how to work on tasks: a block in AGENTS.md, a line in CLAUDE.md, and the MCP server in the project's
     /// configuration for Claude Code, Codex, Gemini CLI, OpenCode, VS Code and Cursor. In an existing project it does only that.
     /// What others wrote in these files stays, and a second run changes nothing. They name one agent of org.yaml, which is no
@@ -78,7 +82,7 @@ pub(crate) struct InitArgs {
     observability: bool,
     /// Take out again what was set up beside tasks and rules: the merge driver, its hooks, the line in `.gitattributes`, and what
     /// `--agents` wrote. The project itself stays, and the changed files are for you to commit
-    #[arg(long, conflicts_with_all = ["template", "name", "branch", "agents", "observability"])]
+    #[arg(long, conflicts_with_all = ["template", "name", "branch", "here", "agents", "observability"])]
     remove: bool,
     #[command(flatten)]
     dry_run_option: DryRunOption,
@@ -90,7 +94,8 @@ pub(crate) fn run(session: &Session, args: &InitArgs) -> CliResult {
     }
     let folder: PathBuf = session.enter()?.join(&args.folder).components().collect();
     let mode = args.dry_run_option.mode();
-    let is_new_project = args.template.is_some() || args.name.is_some() || args.branch.is_some();
+    let is_new_project =
+        args.template.is_some() || args.name.is_some() || args.branch.is_some() || args.here;
     if (args.agents || args.observability)
         && !is_new_project
         && folder.is_dir()
@@ -102,14 +107,13 @@ pub(crate) fn run(session: &Session, args: &InitArgs) -> CliResult {
     let template = args.template.unwrap_or(Template::Basic);
     let new = NewProject { folder, template, name: args.name.clone(), branch: None };
     let open = |root: &Path| session.new_workspace(root);
-    let code = if args.branch.is_none() { code(&new.folder)? } else { None };
+    let code = if args.branch.is_some() || args.here { None } else { code(&new.folder)? };
     // A project that exists is refused without questions.
     let is_new = !new.folder.join(PROJECT_FILE).exists();
-    let asks = code.is_some() && is_new && Session::at_terminal() && !session.output.is_json();
-    let branch = if asks && mode == DryRun::No && session.confirm(BRANCH_QUESTION)? {
-        Some(BRANCH_NAME.parse().expect("a valid name"))
-    } else {
-        args.branch.clone()
+    let asks = is_new && mode == DryRun::No && Session::at_terminal() && !session.output.is_json();
+    let branch = match code.as_ref().filter(|_| asks) {
+        Some(head) => ask_for_branch(session, head.branch())?,
+        None => args.branch.clone(),
     };
     let choice = args.agents.then(|| AgentChoice::in_template(template));
     let agent = choice.map(|choice| agent_to_wire(session, args, &new.folder, Some(&choice)));
@@ -135,7 +139,7 @@ pub(crate) fn run(session: &Session, args: &InitArgs) -> CliResult {
         added.put(&mut value);
         session.output.change_data(value, mode);
     } else {
-        show(session, args, (&created, &added), code.filter(|_| !asks), mode);
+        show(session, args, (&created, &added), code.filter(|_| !asks).as_ref(), mode);
     }
     Ok(added.exit_code())
 }
@@ -203,13 +207,33 @@ fn take_out(session: &Session, args: &InitArgs) -> CliResult {
 /// The branch that is offered for tasks if there is code.
 const BRANCH_NAME: &str = "aof";
 
-const BRANCH_QUESTION: &str = "There is code here. Keep tasks on a branch of their own, `aof`, so that all branches and worktrees \
-                               share them? [y/N] ";
-
-/// Returns the last commit of the repository around the folder, in which tasks would share a branch with code.
-fn code(folder: &Path) -> CliResult<Option<CommitId>> {
+/// Returns the HEAD of the repository around the folder, if it has commits: tasks would share its branch with code.
+fn code(folder: &Path) -> CliResult<Option<Head>> {
     let repository = repository_around(folder)?.filter(|_| folder.is_dir());
-    Ok(repository.and_then(|repository| repository.head().ok()?.commit))
+    let head = repository.and_then(|repository| repository.head().ok());
+    Ok(head.filter(|head| head.commit.is_some()))
+}
+
+/// Asks the person for the branch of the tasks; `None` is the checked-out one.
+fn ask_for_branch(session: &Session, here: &str) -> CliResult<Option<BranchName>> {
+    let question = format!(
+        "There is code here. Keep tasks on a branch of their own, `{BRANCH_NAME}` (recommended), or `here`, on `{here}`? [{BRANCH_NAME}] "
+    );
+    loop {
+        let Some(answer) = session.ask(&question)? else {
+            let fix = format!("choose with `--branch {BRANCH_NAME}` or `--here`");
+            return Err(CliError::refused("no_branch_chosen", "no branch was chosen", fix));
+        };
+        match answer.to_lowercase().as_str() {
+            "" | "y" | "yes" | BRANCH_NAME => {
+                return Ok(Some(BRANCH_NAME.parse().expect("a valid name")));
+            }
+            "h" | "here" | "n" | "no" => return Ok(None),
+            _ => session
+                .output
+                .say("press Enter, or type `here`; `--branch NAME` takes another name"),
+        }
+    }
 }
 
 /// Adds files for agents or for monitoring to an existing project.
@@ -317,7 +341,7 @@ fn show(
     session: &Session,
     args: &InitArgs,
     (created, added): (&CreatedProject, &Added),
-    code: Option<CommitId>,
+    code: Option<&Head>,
     mode: DryRun,
 ) {
     let output = session.output;
@@ -350,12 +374,12 @@ fn show(
     if !args.agents {
         rows.push(("", "aof init --agents".to_owned(), "connect your coding agents"));
     }
-    if let Some(code) = code {
+    rows.push(("more:", "aof init --help".to_owned(), "what else was made, and how to undo it"));
+    if let Some(code) = code.and_then(|head| head.commit) {
         let (code, again) = (short(code), typed_command());
         let command = format!("git reset --keep {code} && {again} --branch {BRANCH_NAME}");
-        rows.push(("  or:", command, "have all branches share tasks"));
+        rows.push(("  or:", command, "keep tasks on a branch of their own"));
     }
-    rows.push(("more:", "aof init --help".to_owned(), "what else was made, and how to undo it"));
     let widths = rows.iter().map(|(_, command, _)| command.len());
     let width = widths.filter(|width| *width <= 36).max().unwrap_or_default();
     for (head, command, what) in rows {

@@ -313,8 +313,8 @@ fn init_tells_what_was_made_and_what_is_next() {
       AGENTS.md and 8 more    connect coding agents as agent-1, commit COMMIT
       monitoring/             alerts, a dashboard and a runbook, commit COMMIT
     next: aof show AOF-xxxxx  read the first task, and complete it
-      or: git reset --keep CODE && aof init --agents --observability --branch aof  have all branches share tasks
     more: aof init --help     what else was made, and how to undo it
+      or: git reset --keep CODE && aof init --agents --observability --branch aof  keep tasks on a branch of their own
     ");
     let env = repository_with_code();
     assert_snapshot!(printed_by_init(&env, &["--agents", "--observability", "--branch", "aof"]), @"

@@ -146,22 +146,58 @@ fn init_offers_a_separate_branch_beside_code() {
     env.commit_all("code");
     let code = env.git(&["rev-parse", "--short=7", "HEAD"]).trim().to_owned();
     let begun = env.aof(&["init", "--agents", "--observability"]).success();
-    let note =
-        begun.stdout.lines().find(|line| line.starts_with("  or:")).unwrap().replace(&code, "CODE");
-    assert_snapshot!(note, @"  or: git reset --keep CODE && aof init --agents --observability --branch aof  have all branches share tasks");
+    let note = begun.stdout.lines().last().unwrap().replace(&code, "CODE");
+    assert_snapshot!(note, @"  or: git reset --keep CODE && aof init --agents --observability --branch aof  keep tasks on a branch of their own");
     env.git(&["reset", "--quiet", "--keep", &code]);
     let _ = env.aof(&["init", "--branch", "aof"]).success();
     let env = TestEnvironment::without_rules();
     env.write("code.txt", "one\n");
     env.commit_all("code");
     let mut seat = Seat::of(&env, &["init", "--agents"]);
-    seat.shows("[y/N]");
-    seat.types("y");
+    seat.shows("own, `aof` (recommended), or `here`, on `main`? [aof] ");
+    seat.types("hre");
+    seat.shows("press Enter, or type `here`");
+    seat.types("");
     let (status, screen) = seat.ends();
     assert!(status.success(), "{screen}");
     assert!(env.git(&["log", "--format=%s", "aof"]).lines().count() >= 2);
     assert!(env.exists(".aof/branch/org.yaml"));
     assert!(env.exists("AGENTS.md") && !env.exists(".aof/branch/AGENTS.md"));
     let (status, screen) = Seat::of(&env, &["init"]).ends();
-    assert!(!status.success() && !screen.contains("[y/N]"), "{screen}");
+    assert!(!status.success() && !screen.contains("[aof]"), "{screen}");
+}
+
+#[test]
+fn init_asks_at_a_terminal_unless_a_flag_answers() {
+    let repository = || {
+        let env = TestEnvironment::without_rules();
+        env.write("code.txt", "one\n");
+        env.commit_all("code");
+        env
+    };
+    let env = repository();
+    let mut seat = Seat::of(&env, &["init"]);
+    seat.shows("[aof] ");
+    seat.types("here");
+    let (status, screen) = seat.ends();
+    assert!(status.success() && !screen.contains("or:"), "{screen}");
+    assert!(env.exists("org.yaml") && env.git(&["branch", "--list", "aof"]).is_empty());
+    let env = repository();
+    let mut seat = Seat::of(&env, &["init"]);
+    seat.shows("[aof] ");
+    seat.presses("\u{4}");
+    let (status, screen) = seat.ends();
+    assert!(!status.success() && screen.contains("no branch was chosen"), "{screen}");
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
+    for (flag, folder) in [(&["--here"][..], "."), (&["--branch", "tasks"], ".aof/branch")] {
+        let env = repository();
+        let (status, screen) = Seat::of(&env, &[&["init"], flag].concat()).ends();
+        assert!(status.success() && !screen.contains("[aof]"), "{screen}");
+        assert!(!screen.contains("or:") && env.exists(&format!("{folder}/org.yaml")), "{screen}");
+    }
+    let env = repository();
+    let both = env.aof(&["init", "--here", "--branch", "tasks"]).code(2);
+    assert!(both.stderr.contains("cannot be used with"), "{both}");
+    let here = env.aof(&["init", "--here"]).success();
+    assert!(!here.stdout.contains("or:"), "{here}");
 }
