@@ -262,9 +262,9 @@ pub(crate) fn unconfirmed(
             "a claim counts once the remote has it (`git.sync` in project.yaml); try again with a network, or take the risk that \
              somebody else does the same work with `--offline`",
         ),
-        SyncEnd::Rejected { message } => (
+        SyncEnd::Rejected { message, fix } => (
             format!("nothing can be {what}, because `{upstream}` would not take it: {message}"),
-            "see what it wants, then `aof sync`",
+            fix.as_deref().unwrap_or("see what it wants, then `aof sync`"),
         ),
         SyncEnd::Unsettled => (
             format!("nothing was {what}: `{upstream}` moved during each of {rounds} tries"),

@@ -197,8 +197,10 @@ impl Offers {
                 );
                 return Ok(OfferOutcome::Behind);
             }
-            Ok(Pushed::Rejected { message }) => {
-                return Ok(self.refused(upstream, &SyncEnd::Rejected { message }));
+            Ok(Pushed::Rejected { message, refusal }) => {
+                let is_alone = workspace.rules()?.rules.project.git.branch.is_some();
+                let end = SyncEnd::rejected(upstream, message, refusal, is_alone);
+                return Ok(self.refused(upstream, &end));
             }
             Err(RemoteError::Unreachable { message, .. }) => {
                 return Ok(self.refused(upstream, &SyncEnd::Offline { message }));

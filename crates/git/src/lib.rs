@@ -40,7 +40,7 @@ pub use log::tree_diff::ChangedFile;
 pub use objects::commit::LogEntry;
 pub use objects::commit::Person;
 pub use remote::Prompts;
-pub use remote_answers::{Pushed, RemoteError, Upstream};
+pub use remote_answers::{PushRefusal, Pushed, RemoteError, Upstream};
 pub use repository::environment::Hooks;
 pub use repository::environment::{editor, is_program_installed};
 pub use repository::handle::HistoryOverride;

@@ -73,7 +73,19 @@ pub enum Pushed {
     Rejected {
         /// The message of the remote or the hook.
         message: String,
+        refusal: PushRefusal,
     },
+}
+
+/// The kind of a rejection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PushRefusal {
+    /// The remote protects the branch.
+    Protection,
+    /// A hook of the remote declined; it may protect the branch.
+    Hook,
+    /// Any other reason.
+    Other,
 }
 
 impl Upstream {
@@ -103,7 +115,11 @@ pub(crate) fn push_outcome(
         Some(line) if line.starts_with('!') => {
             let (is_moved, message) =
                 (is_moved(line) && !is_unwritable(stderr), readable_output(stderr, line));
-            Ok(if is_moved { Pushed::Moved { message } } else { Pushed::Rejected { message } })
+            Ok(if is_moved {
+                Pushed::Moved { message }
+            } else {
+                Pushed::Rejected { message, refusal: refusal(line, stderr) }
+            })
         }
         // The remote has the commit, whatever failed in git afterwards.
         Some(_) => Ok(Pushed::Done),
@@ -111,7 +127,8 @@ pub(crate) fn push_outcome(
         // did answer, so it is not unreachable.
         None => match remote_error(&upstream.remote, stderr) {
             RemoteError::Unreachable { .. } if !is_away(stderr) => {
-                Ok(Pushed::Rejected { message: readable_output(stderr, "it says nothing") })
+                let message = readable_output(stderr, "it says nothing");
+                Ok(Pushed::Rejected { message, refusal: PushRefusal::Other })
             }
             trouble => Err(trouble),
         },
@@ -135,6 +152,29 @@ pub(crate) fn remote_error(remote: &str, message: &str) -> RemoteError {
         RemoteError::Denied { remote, message: readable }
     } else {
         RemoteError::Unreachable { remote, message: readable }
+    }
+}
+
+/// Returns the kind of a rejection. GitHub, GitLab, Gitea, Bitbucket and Azure name a protection; a hook of one's own has no words.
+fn refusal(line: &str, stderr: &str) -> PushRefusal {
+    const PROTECTED: [&str; 9] = [
+        "GH006",
+        "GH013",
+        "repository rule violations",
+        "protected branch hook declined",
+        "to protected branch",
+        "to a protected branch",
+        "is protected",
+        "branch permission",
+        "TF402455",
+    ];
+    let has = |word: &&str| line.contains(*word) || stderr.contains(*word);
+    if PROTECTED.iter().any(|word| has(&word)) {
+        PushRefusal::Protection
+    } else if has(&"hook declined") {
+        PushRefusal::Hook
+    } else {
+        PushRefusal::Other
     }
 }
 
@@ -309,7 +349,7 @@ mod tests {
             match push_outcome(&upstream, &stdout, stderr) {
                 Ok(Pushed::Done) => "done".to_owned(),
                 Ok(Pushed::Moved { .. }) => "moved".to_owned(),
-                Ok(Pushed::Rejected { message }) => format!("rejected: {message}"),
+                Ok(Pushed::Rejected { message, .. }) => format!("rejected: {message}"),
                 Err(RemoteError::Denied { .. }) => "denied".to_owned(),
                 Err(RemoteError::Unreachable { .. }) => "away".to_owned(),
                 Err(other) => panic!("{other:?}"),
@@ -414,6 +454,45 @@ mod tests {
             assert_eq!(after(&line, stderr), expected, "{line} {stderr}");
         }
     }
+
+    #[test]
+    fn a_protected_branch_is_recognized() {
+        use PushRefusal::{Hook, Other, Protection};
+        for (why, stderr, expected) in [
+            (
+                "protected branch hook declined",
+                "remote: error: GH006: Protected branch update failed for refs/heads/main.\n",
+                Protection,
+            ),
+            (
+                "push declined due to repository rule violations",
+                "remote: error: GH013: Repository rule violations found for refs/heads/main.\n",
+                Protection,
+            ),
+            (
+                "pre-receive hook declined",
+                "remote: GitLab: You are not allowed to push code to protected branches on this project.\n",
+                Protection,
+            ),
+            (
+                "pre-receive hook declined",
+                "remote: Gitea: Not allowed to push to protected branch main\n",
+                Protection,
+            ),
+            (
+                "TF402455: Pushes to this branch are not permitted; you must use a pull request",
+                "",
+                Protection,
+            ),
+            ("pre-receive hook declined", "remote: closed on Sundays\n", Hook),
+            ("hook declined", "", Hook),
+            ("unpacker error", "error: remote unpack failed\n", Other),
+        ] {
+            let line = format!("!\tX:refs/heads/main\t[remote rejected] ({why})");
+            assert_eq!(refusal(&line, stderr), expected, "{why} {stderr}");
+        }
+    }
+
     #[test]
     fn a_local_obstacle_is_not_a_fault_of_the_remote() {
         let lock = "/c/.git/refs/remotes/origin/main.lock";

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 use crate::domain::{TaskId, listed};
 use crate::git::log::trailers::Trailer;
-use crate::git::{CommitId, GitError, Upstream};
+use crate::git::{CommitId, GitError, PushRefusal, Upstream};
 
 /// The outcome of a sync.
 #[derive(Debug)]
@@ -66,8 +66,8 @@ pub(crate) enum SyncEnd {
     Same,
     /// The remote cannot be reached: commits wait here.
     Offline { message: String },
-    /// The remote, or a hook, refused the push.
-    Rejected { message: String },
+    /// The remote, or a hook, refused the push; with the fix, if it is known.
+    Rejected { message: String, fix: Option<String> },
     /// A person must make a merge or a push.
     Manual(ManualFix),
     /// Others pushed first at each attempt.
@@ -77,6 +77,31 @@ pub(crate) enum SyncEnd {
 }
 
 impl SyncEnd {
+    /// Returns the end of a refused push. `is_alone`: the branch is the project's alone.
+    pub(crate) fn rejected(
+        upstream: &Upstream,
+        message: String,
+        refusal: PushRefusal,
+        is_alone: bool,
+    ) -> Self {
+        let branch = upstream.branch();
+        let advice = if is_alone {
+            format!("its rules must let `{branch}` be pushed, which has tasks only")
+        } else {
+            "`aof migrate branch` moves the tasks to a branch of their own".to_owned()
+        };
+        let (message, fix) = match refusal {
+            PushRefusal::Protection => {
+                (format!("`{branch}` is protected there: {message}"), Some(advice))
+            }
+            PushRefusal::Hook => {
+                (message, Some(format!("if `{branch}` is protected there, {advice}")))
+            }
+            PushRefusal::Other => (message, None),
+        };
+        Self::Rejected { message, fix }
+    }
+
     /// Returns its code in JSON.
     pub(crate) fn code(&self) -> &'static str {
         match self {
@@ -110,8 +135,9 @@ impl SyncResult {
                 format!("{name} cannot be reached: {message}"),
                 format!("{waits}; sync again when it can"),
             ),
-            SyncEnd::Rejected { message } => {
-                (format!("{name} would not take it: {message}"), waits)
+            SyncEnd::Rejected { message, fix } => {
+                let fix = fix.as_ref().map(|fix| format!("; {fix}")).unwrap_or_default();
+                (format!("{name} would not take it: {message}"), waits + &fix)
             }
             SyncEnd::Unsettled => (
                 format!("{name} moved during each of {} tries", self.rounds),
@@ -123,10 +149,11 @@ impl SyncResult {
 
     /// Returns the result for `--json`.
     pub(crate) fn value(&self) -> Value {
-        let (problem, left) = match &self.end {
-            SyncEnd::Same | SyncEnd::Rehearsed | SyncEnd::Unsettled => (None, None),
-            SyncEnd::Offline { message } | SyncEnd::Rejected { message } => (Some(message), None),
-            SyncEnd::Manual(left) => (Some(&left.problem), Some(left)),
+        let (problem, fix, files) = match &self.end {
+            SyncEnd::Same | SyncEnd::Rehearsed | SyncEnd::Unsettled => (None, None, &[][..]),
+            SyncEnd::Offline { message } => (Some(message), None, &[][..]),
+            SyncEnd::Rejected { message, fix } => (Some(message), fix.as_ref(), &[][..]),
+            SyncEnd::Manual(left) => (Some(&left.problem), Some(&left.fix), &left.files[..]),
         };
         let loss = |loss: &Loss| json!({"task": loss.task.as_str(), "what": loss.what});
         json!({
@@ -141,8 +168,8 @@ impl SyncResult {
             "ahead": self.ahead,
             "behind": self.behind,
             "problem": problem,
-            "fix": left.map(|left| &left.fix),
-            "files": left.map_or(&[][..], |left| &left.files),
+            "fix": fix,
+            "files": files,
         })
     }
 }

@@ -155,7 +155,7 @@ pub(crate) fn note_contact(
     let mut lock = None;
     let (code, message) = match end {
         Ok(SyncEnd::Same | SyncEnd::Rehearsed) => ("", String::new()),
-        Ok(end @ (SyncEnd::Offline { message } | SyncEnd::Rejected { message })) => {
+        Ok(end @ (SyncEnd::Offline { message } | SyncEnd::Rejected { message, .. })) => {
             (end.code(), message.clone())
         }
         Ok(SyncEnd::Manual(left)) => (left.code, left.problem.clone()),

@@ -157,7 +157,7 @@ impl SyncRun<'_> {
         }
         // Then the cause is another one, for example a lock that a killed git left.
         let message = self.refused.take().and_then(|(_, message)| message);
-        Ok(message.map_or(SyncEnd::Unsettled, |message| SyncEnd::Rejected { message }))
+        Ok(message.map_or(SyncEnd::Unsettled, |message| SyncEnd::Rejected { message, fix: None }))
     }
 
     /// Compares the two branches, and merges or pushes. Returns `None` if another round is needed.
@@ -331,7 +331,10 @@ impl SyncRun<'_> {
                 self.refused = Some((self.tip, is_unmoved.then_some(message)));
                 None
             }
-            Ok(Pushed::Rejected { message }) => Some(SyncEnd::Rejected { message }),
+            Ok(Pushed::Rejected { message, refusal }) => {
+                let is_alone = self.workspace.rules()?.rules.project.git.branch.is_some();
+                Some(SyncEnd::rejected(&self.upstream, message, refusal, is_alone))
+            }
             Err(RemoteError::Unreachable { message, .. }) => Some(SyncEnd::Offline { message }),
             Err(error) => return Err(error.into()),
         })

@@ -124,8 +124,21 @@ fn a_remote_that_rejects_is_heard() {
     assert_eq!(output.code, Some(1));
     assert_snapshot!(output.stdout, @"
     ! origin/main would not take it: the gate is closed on Sundays
-      1 commit waits here
+      1 commit waits here; if `main` is protected there, `aof migrate branch` moves the tasks to a branch of their own
     ");
+    fs::write(&hook, "#!/bin/sh\necho 'GH006: Protected branch update failed' >&2\nexit 1\n")
+        .unwrap();
+    let output = clones.sync(".");
+    assert_snapshot!(output.stdout, @"
+    ! origin/main would not take it: `main` is protected there: GH006: Protected branch update failed
+      1 commit waits here; `aof migrate branch` moves the tasks to a branch of their own
+    ");
+    let told = clones.aof(".", &["sync", "--json"]).code(1).json();
+    assert_eq!(
+        told["fix"], "`aof migrate branch` moves the tasks to a branch of their own",
+        "{told}"
+    );
+    assert!(clones.aof(".", &["status"]).success().stdout.contains("`main` is protected there"));
     fs::remove_file(&hook).unwrap();
     // A hook of the user's own is asked as by any push.
     let own = clones.env.path(".git/hooks/pre-push");
