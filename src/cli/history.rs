@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::builder::NonEmptyStringValueParser;
+use serde_json::json;
 
 use crate::cli::{
     CliError, CliResult, DryRunOption, Output, Session, bold, counted, cyan, dim, green, indented,
@@ -25,6 +26,7 @@ use crate::history::verify::commit_archive::{
 };
 use crate::history::verify::finding::HistoryFinding;
 use crate::history::verify::history::{Range, RangeStart, Verification, verify};
+use crate::project::named_branch::{UnpushedPointer, unpushed_pointer};
 use crate::rules::merge::{Dropped, Superseded};
 use crate::system::terminal::quoted;
 use crate::tasks::merge::versions::{Conflict, FileMerge, Versions};
@@ -229,12 +231,20 @@ pub(crate) fn run_sync(session: &Session, args: &SyncArgs) -> CliResult {
         dry_run: mode,
     };
     let synced = sync(&workspace, &options)?;
+    let pointer = unpushed_pointer(&workspace)?;
     if session.output.is_json() {
         let mut value = synced.value();
+        if let Some(UnpushedPointer { problem, fix }) = &pointer {
+            value["pointer"] = json!({"problem": problem, "fix": fix});
+        }
         session.make_runnable(&mut value);
         session.output.change_data(value, mode);
     } else {
-        session.output.print(&page(session, &synced, mode));
+        let mut page = page(session, &synced, mode);
+        if let Some(UnpushedPointer { problem, fix }) = pointer {
+            page.push_str(&format!("{} {}\n  {}\n", yellow("!"), inert(&problem), inert(&fix)));
+        }
+        session.output.print(&page);
     }
     // Being offline is not a failure: the commits here wait.
     Ok(ExitCode::from(match synced.end {

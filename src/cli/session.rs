@@ -18,6 +18,7 @@ use super::error::{CliError, CliResult};
 use super::output::{Output, bold, json_line, merged, painted, red, short, yellow};
 use crate::domain::{AgentId, TaskId, Ticket, TypedTask};
 use crate::files::printable::inert;
+use crate::health::branch::code_beside_sync;
 use crate::history::verify::commit_archive::CommitArchive;
 use crate::project::active_rules::{InForce, Remark, in_force};
 use crate::project::error::ProjectError;
@@ -147,7 +148,7 @@ impl Session {
     /// Opens the project for the watcher, which prints its findings but no short waits.
     pub(crate) fn workspace_to_watch(&self) -> CliResult<Workspace> {
         self.open_telling("watch", |aside| {
-            if matches!(aside, ProgressMessage::Warning(_)) {
+            if !matches!(aside, ProgressMessage::Wait(_)) {
                 print_progress(aside);
             }
         })
@@ -263,6 +264,15 @@ impl Session {
         }
     }
 
+    /// Warns if the first commit of code will stop the sync.
+    pub(crate) fn warn_of_code(&self, workspace: &Workspace, in_force: &InForce) -> CliResult<()> {
+        let head = workspace.repository.head_for_reading()?;
+        if let Some((problem, fix)) = code_beside_sync(workspace, in_force, &head)? {
+            self.warn(&inert(&format!("{problem}; {fix}")));
+        }
+        Ok(())
+    }
+
     /// Prints a warning.
     pub(crate) fn warn(&self, text: &str) {
         self.output.say(format!("{} {text}", yellow("warning:")));
@@ -335,6 +345,7 @@ fn print_progress(aside: ProgressMessage<'_>) {
     let (label, text) = match aside {
         ProgressMessage::Wait(what) => ("waiting:".to_owned(), what),
         ProgressMessage::Warning(text) => (yellow("warning:"), text),
+        ProgressMessage::Note(text) => ("note:".to_owned(), text),
     };
     let _ = writeln!(anstream::stderr(), "{label} {}", inert(text));
 }

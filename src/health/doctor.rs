@@ -164,6 +164,8 @@ const WHY: &str = "
     refused_waiting: somebody did work that did not count, and may not know it
     remote_ahead: what others did is not seen here, and may be done twice
     remote_diverged: two clones may have moved the same task, and each further step makes it harder to bring them together
+    code_stops_sync: agents wait, and the watcher hands out nothing meanwhile
+    pointer_not_pushed: commands in other clones then depend on what was fetched there
     events_damaged: `aof events`, and every other reader of the file, misses events
     folder_large: git writes the whole listing of a folder again with each commit, so `.git` grows by that much each time
     nobody_is_separate: tasks that come to this gate stay there

@@ -1,7 +1,7 @@
 //! The list of checks, in the order in which people see the issues.
 
 use super::context::{CheckContext, CheckResult, View};
-use super::{git, local_files, rules, task_files, uncommitted};
+use super::{branch, git, local_files, rules, task_files, uncommitted};
 use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
 
@@ -15,7 +15,7 @@ enum CheckScope {
 
 type Check = fn(&CheckContext<'_>) -> CheckResult;
 
-const CHECKS: [(CheckScope, Check); 43] = [
+const CHECKS: [(CheckScope, Check); 45] = [
     (CheckScope::Doctor, local_files::check_cache),
     (CheckScope::Doctor, local_files::check_file_system),
     (CheckScope::Both, git::check_busy),
@@ -53,6 +53,8 @@ const CHECKS: [(CheckScope, Check); 43] = [
     (CheckScope::Both, git::check_merge_driver),
     (CheckScope::Status, local_files::check_watcher),
     (CheckScope::Both, git::check_remote),
+    (CheckScope::Both, branch::check_pointer),
+    (CheckScope::Doctor, branch::check_code),
     (CheckScope::Both, git::check_worktrees),
     (CheckScope::Doctor, local_files::check_event_stream),
     (CheckScope::Doctor, rules::check_folder_sizes),

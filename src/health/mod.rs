@@ -2,6 +2,7 @@
 
 #![expect(clippy::unnecessary_wraps, reason = "all checks have one signature")]
 
+pub(crate) mod branch;
 pub(crate) mod context;
 pub(crate) mod doctor;
 pub(crate) mod examination;

@@ -12,9 +12,10 @@ use tracing::info;
 
 use super::error::ProjectError;
 use super::git_hints::GitCommands;
+use super::named_branch::{git_in, git_settings, remote_projects};
 use super::workspace::{Clock, ProgressMessage, Tell, Workspace};
 use crate::domain::{BranchName, Git, RemoteName, Timestamp};
-use crate::files::config::configuration::{PROJECT_FILE, Source, read};
+use crate::files::config::configuration::PROJECT_FILE;
 use crate::git::{BranchSource, GitError, Repository, Worktree};
 use crate::storage::layout::BRANCH;
 use crate::storage::{Folder, Holder, Paths, StoreError, WriterLock};
@@ -29,9 +30,11 @@ impl Workspace {
         wait: Duration,
         tell: Tell,
     ) -> Result<Self, ProjectError> {
-        let paths = Paths::find(start).or_else(|fault| match worktree_beside(start) {
-            Some(beside) => Ok(Paths::at(beside)),
-            None => Err(no_project(start, fault)),
+        let paths = Paths::find(start).or_else(|fault| {
+            match worktree_beside(start).or_else(|| worktree_of_clone(start)) {
+                Some(root) => Ok(Paths::at(root)),
+                None => Err(no_project(start, fault)),
+            }
         })?;
         let root = paths.root();
         let repository = Repository::discover(root)?;
@@ -75,8 +78,11 @@ pub(crate) fn follow_branch(
     wait_limit: &CheckoutWait,
 ) -> Result<Option<BranchCheckout>, ProjectError> {
     let Some((git, uncommitted_project_file)) = git_settings(root, repository) else {
-        return Ok(checked_out_beside(root, repository)
-            .map(|root| BranchCheckout { root, uncommitted_project_file: None }));
+        let beside = match checked_out_beside(root, repository) {
+            None => check_out_from_remote(root, repository, wait_limit)?,
+            beside => beside,
+        };
+        return Ok(beside.map(|root| BranchCheckout { root, uncommitted_project_file: None }));
     };
     let Some(branch) = git.branch.clone() else { return Ok(None) };
     let checked_out = |home: &Path, uncommitted_project_file| {
@@ -107,11 +113,7 @@ pub(crate) fn follow_branch(
 /// Returns the checkout of a project's branch beside a worktree without any project files, such as one of a code branch that does not
 /// name the project's branch.
 fn checked_out_beside(root: &Path, repository: &Repository) -> Option<PathBuf> {
-    let is_here = |name: &str| fs::symlink_metadata(root.join(name)).is_ok();
-    let committed =
-        || repository.read(repository.head_for_reading().ok()?.commit?, PROJECT_FILE).ok()?;
-    if is_here(PROJECT_FILE) || is_here("tasks") || root.ends_with(FOLDER) || committed().is_some()
-    {
+    if has_project_files(root, repository) {
         return None;
     }
     let folder = home(root, repository).join(FOLDER);
@@ -121,26 +123,79 @@ fn checked_out_beside(root: &Path, repository: &Repository) -> Option<PathBuf> {
     folder.canonicalize().ok().filter(|folder| repository.has_worktree_at(folder))
 }
 
+/// Returns whether the worktree, or its HEAD, has files of a project.
+fn has_project_files(root: &Path, repository: &Repository) -> bool {
+    let is_here = |name: &str| fs::symlink_metadata(root.join(name)).is_ok();
+    let committed =
+        || repository.read(repository.head_for_reading().ok()?.commit?, PROJECT_FILE).ok()?;
+    is_here(PROJECT_FILE) || is_here("tasks") || root.ends_with(FOLDER) || committed().is_some()
+}
+
 /// Returns the top of the worktree around a folder, if it has no project files, and a project is checked out beside it.
 pub(crate) fn worktree_beside(start: &Path) -> Option<PathBuf> {
     let root = Repository::discover(start).ok()?.worktree_root().to_owned();
     checked_out_beside(&root, &Repository::discover(&root).ok()?).map(|_| root)
 }
 
-/// Returns the git settings of the committed project.yaml, and the file if it differs. A file without such settings is not parsed.
-fn git_settings(root: &Path, repository: &Repository) -> Option<(Git, Option<PathBuf>)> {
-    // The function that needs HEAD reports its faults.
-    let commit = repository.head_for_reading().ok()?.commit?;
-    let bytes = repository.read(commit, PROJECT_FILE).ok()??;
-    let says = |word: &[u8]| bytes.windows(word.len()).any(|window| window == word);
-    if !says(b"branch") || !says(b"git") {
-        return None;
+/// Returns the top of a clone without project files, if a branch of a remote has the project.
+fn worktree_of_clone(start: &Path) -> Option<PathBuf> {
+    let root = Repository::discover(start).ok()?.worktree_root().to_owned();
+    let repository = Repository::discover(&root).ok()?;
+    let has_project = !remote_projects(&repository).ok()?.is_empty();
+    (has_project && !has_project_files(&root, &repository)).then_some(root)
+}
+
+/// Checks out the project of a clone without project files from the only branch of a remote that has it.
+fn check_out_from_remote(
+    root: &Path,
+    repository: &Repository,
+    wait_limit: &CheckoutWait,
+) -> Result<Option<PathBuf>, ProjectError> {
+    if !repository.prefix().is_empty() || has_project_files(root, repository) {
+        return Ok(None);
     }
-    let file = root.join(PROJECT_FILE);
-    let uncommitted_project_file =
-        fs::read(&file).is_ok_and(|standing| standing != bytes).then_some(file);
-    let reading = read(&[Source { name: PROJECT_FILE.to_owned(), bytes }]);
-    Some((reading.configuration.project.git, uncommitted_project_file))
+    let found = remote_projects(repository)?;
+    let Some((first, git)) = found.first() else { return Ok(None) };
+    let branch = git.branch.as_ref().expect("it names its branch");
+    let local = repository.commit_named(&format!("refs/heads/{branch}"))?;
+    let is_one = found.len() == 1
+        || local.is_some() && found.iter().all(|(_, git)| git.branch.as_ref() == Some(branch));
+    let home = home(root, repository);
+    if !is_one {
+        let names: Vec<String> = found.iter().map(|(name, _)| format!("`{name}`")).collect();
+        let problem = "no project is checked out here, and several branches of remotes have one";
+        let fix = format!(
+            "check one of them out: `git -C {} worktree add --track -b {branch} {FOLDER} {}`",
+            shell_quoted(&home),
+            quoted(first)
+        );
+        return Err(ProjectError::Unfit {
+            code: "several_project_branches",
+            problem: format!("{problem}: {}", names.join(", ")),
+            fix: fix.into(),
+        });
+    }
+    if let Some(local) = local
+        && git_in(repository, local).is_none_or(|git| git.branch.as_ref() != Some(branch))
+    {
+        return Err(ProjectError::Unfit {
+            code: "branch_exists",
+            problem: format!(
+                "`{first}` has the project of this repository, and the local branch `{branch}` has not"
+            ),
+            fix: format!("rename yours: `git branch -m {branch} OTHER`").into(),
+        });
+    }
+    refuse_link(&home, branch)?;
+    let is_elsewhere = repository.worktree_of(branch.as_str()).is_some();
+    let folder = check_out(&home, repository, (branch, git), wait_limit)?;
+    if !is_elsewhere {
+        let what = format!(
+            "the project of this repository is on `{first}`; it is checked out in `{FOLDER}` now"
+        );
+        (wait_limit.tell)(ProgressMessage::Note(&what));
+    }
+    Ok(Some(folder))
 }
 
 /// Returns the same folder in the main worktree, which stays when others are removed.

@@ -365,6 +365,8 @@ pub enum ProgressMessage<'a> {
     Wait(&'a str),
     /// A warning, which stops nothing.
     Warning(&'a str),
+    /// Something that was done besides.
+    Note(&'a str),
 }
 
 /// Receives progress messages.
@@ -372,8 +374,10 @@ pub type Tell = fn(ProgressMessage<'_>);
 
 /// Logs warnings, for commands that run unattended.
 pub fn warn_in_log(aside: ProgressMessage<'_>) {
-    if let ProgressMessage::Warning(text) = aside {
-        warn!("{text}");
+    match aside {
+        ProgressMessage::Warning(text) => warn!("{text}"),
+        ProgressMessage::Note(text) => info!("{text}"),
+        ProgressMessage::Wait(_) => {}
     }
 }
 

@@ -12,6 +12,7 @@ use crate::history::merge_driver::{
 };
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
+use crate::project::named_branch::remote_projects;
 use crate::project::open::{CheckoutWait, FOLDER, check_out, check_out_new, home};
 use crate::project::rule_files::compiled;
 use crate::project::workspace::Workspace;
@@ -264,6 +265,26 @@ fn refuse_existing(
         }
     }
     Ok(())
+}
+
+/// Fails if a branch of a remote has the project of this clone. A folder below the top may get a project of its own, if that is asked for.
+pub(crate) fn refuse_in_clone(folder: &Path, is_asked_for: bool) -> Result<(), ProjectError> {
+    let Some(repository) = repository_around(folder)? else { return Ok(()) };
+    let root = repository.worktree_root();
+    if is_asked_for && std::path::absolute(folder).is_ok_and(|folder| folder != root) {
+        return Ok(());
+    }
+    let found = remote_projects(&Repository::discover(root)?)?;
+    let Some((name, git)) = found.first() else { return Ok(()) };
+    let branch = git.branch.as_ref().expect("it names its branch");
+    Err(unfit(
+        "project_on_remote",
+        format!("`{name}` has the project of this repository"),
+        format!(
+            "`aof status` checks it out, and every command works there; a project.yaml with `git: {{branch: {branch}}}` on each \
+             branch of the code names it"
+        ),
+    ))
 }
 
 /// Returns true if a killed `aof init` left no more than `.aof/` here. First completes or reverts what was begun.

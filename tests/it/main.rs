@@ -14,6 +14,7 @@ mod inbox;
 mod merge;
 mod observability;
 mod recovery;
+mod setup;
 mod support;
 mod sync;
 mod tasks;

@@ -109,6 +109,7 @@ fn waiting_for_trust(error: CliError) -> CliError {
 fn start(session: &Session, args: &RunArgs) -> CliResult {
     let workspace = session.workspace_in_background("run")?;
     let in_force = session.rules(&workspace)?;
+    session.warn_of_code(&workspace, &in_force)?;
     let target = match &args.task {
         Some(task) => {
             let task = session.ticket(&workspace, task)?.task;

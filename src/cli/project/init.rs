@@ -23,7 +23,9 @@ use crate::project::workspace::{Workspace, warn_in_log};
 use crate::setup::agent_choice::AgentChoice;
 use crate::setup::agent_wiring::{agents_to_wire, wire_agents, wired_agent};
 use crate::setup::init::init_on_branch;
-use crate::setup::init::{CreatedProject, NewProject, init, is_unfinished, repository_around};
+use crate::setup::init::{
+    CreatedProject, NewProject, init, is_unfinished, refuse_in_clone, repository_around,
+};
 use crate::setup::monitoring::{add_monitoring, monitoring_to_add};
 use crate::setup::remove::remove;
 use crate::setup::template::Template;
@@ -107,9 +109,13 @@ pub(crate) fn run(session: &Session, args: &InitArgs) -> CliResult {
     let template = args.template.unwrap_or(Template::Basic);
     let new = NewProject { folder, template, name: args.name.clone(), branch: None };
     let open = |root: &Path| session.new_workspace(root);
-    let code = if args.branch.is_some() || args.here { None } else { code(&new.folder)? };
     // A project that exists is refused without questions.
     let is_new = !new.folder.join(PROJECT_FILE).exists();
+    let is_answered = args.branch.is_some() || args.here;
+    if is_new {
+        refuse_in_clone(&new.folder, is_answered)?;
+    }
+    let code = if is_answered { None } else { code(&new.folder)? };
     let asks = is_new && mode == DryRun::No && Session::at_terminal() && !session.output.is_json();
     let branch = match code.as_ref().filter(|_| asks) {
         Some(head) => ask_for_branch(session, head.branch())?,

@@ -115,6 +115,9 @@ fn validate(session: &Session, args: &ValidateArgs) -> CliResult {
         diagnostics.retain(|diagnostic| wanted.contains(&diagnostic.file));
     }
     let valid = rules.as_ref().map_or_else(|| wanted.join(", "), counts);
+    if let Ok(in_force) = workspace.rules() {
+        session.warn_of_code(&workspace, &in_force)?;
+    }
     Ok(changes::show_diagnostics(session, &diagnostics, &valid))
 }
 

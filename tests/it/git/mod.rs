@@ -7,7 +7,7 @@ mod damaged_repository;
 mod line_endings;
 mod maintenance;
 mod overtaken_merge;
-mod project_branch;
+pub(crate) mod project_branch;
 mod project_branch_checkout;
 mod repository_states;
 mod rewound_branch;

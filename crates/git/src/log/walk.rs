@@ -269,6 +269,20 @@ impl Repository {
         Ok(found)
     }
 
+    /// Returns the remote-tracking branches, as `origin/aof`; broken and symbolic ones are skipped.
+    pub fn remote_branches(&self) -> Result<Vec<(String, CommitId)>, GitError> {
+        let doing = || "list the branches of remotes".to_owned();
+        self.check_reference("HEAD")?;
+        let mut found = Vec::new();
+        for reference in self.git().references_glob("refs/remotes/*").during(doing)? {
+            let reference = reference.during(doing)?;
+            let name = reference.name().ok().and_then(|name| name.strip_prefix("refs/remotes/"));
+            let commit = reference.target().map(|id| CommitId::new(ObjectId::from_git(id)));
+            found.extend(name.map(str::to_owned).zip(commit));
+        }
+        Ok(found)
+    }
+
     /// Returns the objects of all references with that prefix; broken references are skipped.
     pub(crate) fn references_below(&self, prefix: &str) -> Result<Vec<ObjectId>, GitError> {
         let doing = || "list the references".to_owned();

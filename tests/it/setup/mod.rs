@@ -1,0 +1,3 @@
+//! Setting up: the place of a project, in clones and on branches.
+
+mod clones;
