@@ -54,8 +54,8 @@ pub(crate) fn code_beside_sync(
     if !has_programs(&in_force.rules.org) {
         return Ok(None);
     }
-    let names = workspace.repository.top_names(commit)?;
-    if names.iter().all(|name| name.starts_with('.') || OF_TASKS.contains(&name.as_str())) {
+    let is_code = |name: &str| !name.starts_with('.') && !OF_TASKS.contains(&name);
+    if workspace.repository.top_entries(commit, &is_code)?.is_empty() {
         return Ok(None);
     }
     let branch = head.branch();

@@ -74,6 +74,19 @@ pub(crate) fn in_force(workspace: &Workspace, head: &Head) -> Result<InForce, Pr
             {
                 refuse_uncommitted_rules(repository, &blobs)?;
             }
+            // The project may have moved while this command waited for the lock: then only its pointer is left.
+            if let Some(branch) = &rules.project.git.branch
+                && rules.project.implicit_workflow
+                && blobs.len() == 1
+                && head.reference != "HEAD"
+                && branch.as_str() != head.branch()
+            {
+                return Err(ProjectError::Unfit {
+                    code: "project_moved",
+                    problem: format!("the project has moved to the branch `{branch}`"),
+                    fix: "run the command again: it works there".into(),
+                });
+            }
             Ok(InForce { rules, commit: Some(commit), remarks: Vec::new() })
         }
         Err(diagnostics) => {

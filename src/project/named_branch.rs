@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use super::error::ProjectError;
 use super::workspace::Workspace;
-use crate::domain::Git;
+use crate::domain::{BranchName, Git};
 use crate::files::config::configuration::{PROJECT_FILE, Source, read};
-use crate::git::{CommitId, Repository};
+use crate::git::{CommitId, Repository, TreeFile};
+use crate::storage::layout::{TASKS, task_id};
 use crate::system::terminal::quoted;
 
 /// Returns the git settings of the committed project.yaml, and the file if it differs. A file without such settings is not parsed.
@@ -33,6 +34,111 @@ pub(crate) fn remote_projects(repository: &Repository) -> Result<Vec<(String, Gi
         found.extend(git_in(repository, commit).filter(names_itself).map(|git| (name, git)));
     }
     Ok(found)
+}
+
+/// Fails if the project of this worktree has moved to a branch of its own since, which has all its steps.
+pub(crate) fn refuse_moved(repository: &Repository) -> Result<(), ProjectError> {
+    // The functions that need a part of git report its faults.
+    let Ok(Some((branch, is_here))) = moved_to(repository) else { return Ok(()) };
+    let names_it = |(_, commit): &(String, CommitId)| {
+        git_in(repository, *commit).and_then(|git| git.branch).as_ref() == Some(&branch)
+    };
+    let is_project = |name: &str| name == branch.as_str() || name.ends_with(&format!("/{branch}"));
+    let branches = [repository.local_branches()?, repository.remote_branches()?].concat();
+    let code = branches.into_iter().find(|other| !is_project(&other.0) && names_it(other));
+    let fix = match code {
+        Some((code, _)) => {
+            let code = quoted(&code);
+            format!(
+                "`git merge {code}` or `git rebase {code}` brings the project.yaml that names it"
+            )
+        }
+        None if is_here => {
+            format!("`aof migrate branch {branch}` was interrupted: run it again, and it goes on")
+        }
+        None => format!(
+            "merge the commit that names it (`git: {{branch: {branch}}}` in project.yaml) once whoever moved the project has pushed that"
+        ),
+    };
+    Err(ProjectError::Unfit {
+        code: "project_moved",
+        problem: format!(
+            "the project has moved to the branch `{branch}`; this worktree has it as it was before"
+        ),
+        fix: fix.into(),
+    })
+}
+
+/// Returns the branch of its own that has the newest step of this worktree's project, and whether it is a local one.
+fn moved_to(repository: &Repository) -> Result<Option<(BranchName, bool)>, ProjectError> {
+    let head = repository.head_for_reading()?;
+    let Some(commit) = head.commit.filter(|_| repository.prefix().is_empty()) else {
+        return Ok(None);
+    };
+    let mut found = Vec::new();
+    for (name, tip) in repository.local_branches()? {
+        let git = git_in(repository, tip).filter(|_| name != head.branch());
+        let branch = git.and_then(|git| git.branch).filter(|branch| *branch.as_str() == *name);
+        found.extend(branch.map(|branch| (branch, tip, true)));
+    }
+    for (name, git) in remote_projects(repository)? {
+        let tip = repository.commit_named(&format!("refs/remotes/{name}"))?;
+        let branch = git.branch.filter(|branch| branch.as_str() != head.branch());
+        found.extend(branch.zip(tip).map(|(branch, tip)| (branch, tip, false)));
+    }
+    if found.is_empty() || repository.blob_id(commit, PROJECT_FILE)?.is_none() {
+        return Ok(None);
+    }
+    for (branch, tip, is_here) in found {
+        if has_steps_of(repository, tip, commit)? {
+            return Ok(Some((branch, is_here)));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns whether the history of a branch has the newest step of a commit's tasks.
+fn has_steps_of(
+    repository: &Repository,
+    tip: CommitId,
+    commit: CommitId,
+) -> Result<bool, ProjectError> {
+    let newest = repository.log_of(commit, &[TASKS])?.next().transpose()?;
+    Ok(match newest {
+        Some(newest) => repository.is_ancestor(newest.id, tip)?,
+        None => false,
+    })
+}
+
+/// Returns whether a commit without tasks names a branch, here or of a remote, that has all steps of its parents.
+pub(crate) fn has_moved_away(
+    repository: &Repository,
+    commit: CommitId,
+    parents: &[CommitId],
+) -> Result<bool, ProjectError> {
+    let Some(branch) = git_in(repository, commit).and_then(|git| git.branch) else {
+        return Ok(false);
+    };
+    let is_task =
+        |file: &TreeFile| task_id(file.path.rsplit('/').next().unwrap_or_default()).is_some();
+    if repository.list(commit, TASKS)?.iter().any(is_task) {
+        return Ok(false);
+    }
+    let local = repository.local_branches()?.into_iter();
+    let local = local.filter(|(name, _)| *name == *branch.as_str());
+    let end = format!("/{branch}");
+    let remote = repository.remote_branches()?.into_iter();
+    for (_, tip) in local.chain(remote.filter(|(name, _)| name.ends_with(&end))) {
+        let mut has_all = true;
+        for parent in parents {
+            let has_tasks = !repository.list(*parent, TASKS)?.is_empty();
+            has_all = has_all && (!has_tasks || has_steps_of(repository, tip, *parent)?);
+        }
+        if has_all {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Returns the git settings of the project.yaml at the top of a commit. A file without such settings is not parsed.

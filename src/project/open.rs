@@ -12,7 +12,7 @@ use tracing::info;
 
 use super::error::ProjectError;
 use super::git_hints::GitCommands;
-use super::named_branch::{git_in, git_settings, remote_projects};
+use super::named_branch::{git_in, git_settings, refuse_moved, remote_projects};
 use super::workspace::{Clock, ProgressMessage, Tell, Workspace};
 use crate::domain::{BranchName, Git, RemoteName, Timestamp};
 use crate::files::config::configuration::PROJECT_FILE;
@@ -40,7 +40,10 @@ impl Workspace {
         let repository = Repository::discover(root)?;
         let wait_limit = CheckoutWait::new(command.clone(), clock(), wait, tell);
         match follow_branch(root, &repository, &wait_limit)? {
-            None => Ok(Self::of_files(root, repository, command, clock, wait, tell)),
+            None => {
+                refuse_moved(&repository)?;
+                Ok(Self::of_files(root, repository, command, clock, wait, tell))
+            }
             Some(BranchCheckout { root: folder, uncommitted_project_file }) => {
                 let workspace = Self::at(&folder, command, clock, wait_limit.left(), tell)?;
                 workspace.paths.hide_branch();
@@ -283,7 +286,7 @@ pub(crate) fn check_out_new(
 }
 
 /// Checks the branch out under the lock.
-fn check_out_locked(
+pub(crate) fn check_out_locked(
     home: &Path,
     repository: &Repository,
     branch: &BranchName,
@@ -304,7 +307,7 @@ fn create_folder(home: &Path) -> Result<PathBuf, ProjectError> {
 }
 
 /// Fails if the folder is not empty: its content is a person's.
-fn refuse_occupied(home: &Path, branch: &BranchName) -> Result<(), ProjectError> {
+pub(crate) fn refuse_occupied(home: &Path, branch: &BranchName) -> Result<(), ProjectError> {
     refuse_link(home, branch)?;
     let folder = create_folder(home)?;
     let fault = |cause| StoreError::Io { doing: "look into", path: folder.clone(), cause };
@@ -343,7 +346,7 @@ fn folder_taken(branch: &BranchName, folder: &Path, what: &str, fix: String) -> 
     }
 }
 
-fn unfinished_checkout(folder: &Path) -> ProjectError {
+pub(crate) fn unfinished_checkout(folder: &Path) -> ProjectError {
     ProjectError::Unfit {
         code: "branch_unfinished",
         problem: format!("`{}` was not checked out completely", folder.display()),

@@ -416,7 +416,7 @@ fn has_only_first_commit(
 }
 
 /// Returns the project.yaml for the other branches.
-fn pointer_file(branch: &BranchName) -> String {
+pub(crate) fn pointer_file(branch: &BranchName) -> String {
     format!(
         "# The tasks of this repository, and the rules that they follow, live on a branch of their own: every `aof` command works\n\
          # there. It is checked out in `.aof/branch`.\n\
@@ -424,7 +424,7 @@ fn pointer_file(branch: &BranchName) -> String {
     )
 }
 
-fn unfit(code: &'static str, problem: String, fix: String) -> ProjectError {
+pub(crate) fn unfit(code: &'static str, problem: String, fix: String) -> ProjectError {
     ProjectError::Unfit { code, problem, fix: fix.into() }
 }
 

@@ -50,6 +50,7 @@ pub use repository::references::Head;
 pub use signing::{PromptPlace, SshKey};
 pub use text_merge::{Comparison, Marks, MergedText, merge_texts, merge_texts_by};
 pub use transaction::locks::{BranchLock, CrashKind, IncomingFiles, Locks};
+pub use transaction::part::PartDraft;
 pub use transaction::prepare::can_be_committed;
 pub use transaction::prepare::{CommitDraft, FileChange, Prepared};
 pub use transaction::publish::Published;

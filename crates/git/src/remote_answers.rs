@@ -168,10 +168,10 @@ fn refusal(line: &str, stderr: &str) -> PushRefusal {
         "branch permission",
         "TF402455",
     ];
-    let has = |word: &&str| line.contains(*word) || stderr.contains(*word);
-    if PROTECTED.iter().any(|word| has(&word)) {
+    let has = |word: &str| line.contains(word) || stderr.contains(word);
+    if PROTECTED.iter().any(|word| has(word)) {
         PushRefusal::Protection
-    } else if has(&"hook declined") {
+    } else if has("hook declined") {
         PushRefusal::Hook
     } else {
         PushRefusal::Other

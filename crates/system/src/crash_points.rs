@@ -46,6 +46,17 @@ pub const EVENT_POINTS: &[&str] =
 const INBOX_POINTS: &[&str] =
     &["inbox.found", "inbox.taken", "inbox.judged", "inbox.reason-written"];
 
+/// The points of a move to a branch of its own, in order: the branch is made; it is checked out; an entry of `.aof/` has moved; all
+/// have; the branch of the code names it.
+#[cfg(debug_assertions)]
+const MIGRATE_POINTS: &[&str] = &[
+    "migrate.branch-made",
+    "migrate.checked-out",
+    "migrate.state-moving",
+    "migrate.state-moved",
+    "migrate.pointed",
+];
+
 /// Aborts or waits here if the environment asks for it.
 #[cfg(debug_assertions)]
 pub fn point(name: &str) {
@@ -54,8 +65,16 @@ pub fn point(name: &str) {
     static ASKED: OnceLock<Option<(String, u32)>> = OnceLock::new();
     static PASSED: AtomicU32 = AtomicU32::new(0);
 
-    let all =
-        [POINTS, BRING_POINTS, OUTBOX_POINTS, GIVEN_UP_POINTS, EVENT_POINTS, INBOX_POINTS].concat();
+    let all = [
+        POINTS,
+        BRING_POINTS,
+        OUTBOX_POINTS,
+        GIVEN_UP_POINTS,
+        EVENT_POINTS,
+        INBOX_POINTS,
+        MIGRATE_POINTS,
+    ]
+    .concat();
     debug_assert!(all.contains(&name), "`{name}` is missing from the lists of `stop`");
     let stop = ASKED.get_or_init(|| {
         let value = std::env::var("AOF_STOP_AT").ok()?;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use self::additions::{Added, item};
 use crate::cli::{
-    CliError, CliResult, DryRunOption, Output, Session, bold, now, of_commit, short, template,
+    CliError, CliResult, DryRunOption, Output, Session, bold, now, of_commit, template,
     typed_command,
 };
 use crate::domain::{AgentId, BranchName, RoleId};
@@ -51,6 +51,7 @@ Examples:
   aof init --agents --agent bot-1    the same, and they act as bot-1
   aof init --observability           alerts, a dashboard and a runbook, in a project new or not
   aof init --dry-run                 see what would be written")]
+#[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
 pub(crate) struct InitArgs {
     /// The project's folder; it is made if it is missing
     #[arg(value_name = "DIR", default_value = ".", hide_default_value = true)]
@@ -145,7 +146,7 @@ pub(crate) fn run(session: &Session, args: &InitArgs) -> CliResult {
         added.put(&mut value);
         session.output.change_data(value, mode);
     } else {
-        show(session, args, (&created, &added), code.filter(|_| !asks).as_ref(), mode);
+        show(session, args, (&created, &added), code.is_some() && !asks, mode);
     }
     Ok(added.exit_code())
 }
@@ -347,7 +348,7 @@ fn show(
     session: &Session,
     args: &InitArgs,
     (created, added): (&CreatedProject, &Added),
-    code: Option<&Head>,
+    is_beside_code: bool,
     mode: DryRun,
 ) {
     let output = session.output;
@@ -381,10 +382,12 @@ fn show(
         rows.push(("", "aof init --agents".to_owned(), "connect your coding agents"));
     }
     rows.push(("more:", "aof init --help".to_owned(), "what else was made, and how to undo it"));
-    if let Some(code) = code.and_then(|head| head.commit) {
-        let (code, again) = (short(code), typed_command());
-        let command = format!("git reset --keep {code} && {again} --branch {BRANCH_NAME}");
-        rows.push(("  or:", command, "keep tasks on a branch of their own"));
+    if is_beside_code {
+        rows.push((
+            "  or:",
+            "aof migrate branch".to_owned(),
+            "keep tasks on a branch of their own",
+        ));
     }
     let widths = rows.iter().map(|(_, command, _)| command.len());
     let width = widths.filter(|width| *width <= 36).max().unwrap_or_default();

@@ -6,12 +6,14 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use crate::cli::render::changes::{self, INVALID, rule_change_text};
-use crate::cli::{CliResult, DryRunOption, Session, cyan, red};
-use crate::domain::{TaskId, WorkflowName};
+use crate::cli::{CliResult, DryRunOption, Output, Session, bold, cyan, of_commit, red};
+use crate::domain::{BranchName, TaskId, WorkflowName};
 use crate::files::printable::inert;
 use crate::project::error::{ProjectError, reason_of};
 use crate::project::rule_lookup::find_workflow;
-use crate::setup::migrate::{MigrationReport, add_gates};
+use crate::setup::migrate::branch::{MovedProject, move_to_branch, way_back};
+use crate::setup::migrate::tasks::{MigrationReport, add_gates};
+use crate::storage::Paths;
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::view::task_view::warnings_value;
 
@@ -22,6 +24,28 @@ const FEW: usize = 20;
 pub(crate) enum MigrateCommand {
     /// Give task files without a gate the first gate of their workflow
     Tasks(MigrateArgs),
+    /// Move the project onto a branch of its own
+    Branch(BranchArgs),
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+The new branch begins at HEAD, with a commit that removes all that is not the project's: its history stays whole, and so does what \
+`aof verify` proves. It is checked out in `.aof/branch`. The checked-out branch gets one commit: tasks and rules go, and a project.yaml \
+comes that names the branch. Claims, the inbox and the rest of `.aof/` move along. Your other changes stay, staged or not.
+
+Stop `aof watch`, `aof run` and boards first. If it is interrupted, run it again. Other worktrees and old branches are refused until the \
+commit that names the branch is merged there.
+
+Examples:
+  aof migrate branch --dry-run     see what would move
+  aof migrate branch               onto the branch `aof`")]
+pub(crate) struct BranchArgs {
+    /// The name of the branch
+    #[arg(value_name = "NAME", default_value = "aof", hide_default_value = true)]
+    branch: BranchName,
+    #[command(flatten)]
+    dry_run_option: DryRunOption,
 }
 
 #[derive(Debug, clap::Args)]
@@ -48,7 +72,68 @@ pub(crate) struct MigrateArgs {
 }
 
 pub(crate) fn run(session: &Session, command: &MigrateCommand) -> CliResult {
-    let MigrateCommand::Tasks(args) = command;
+    match command {
+        MigrateCommand::Tasks(args) => run_tasks(session, args),
+        MigrateCommand::Branch(args) => run_branch(session, args),
+    }
+}
+
+fn run_branch(session: &Session, args: &BranchArgs) -> CliResult {
+    let paths = Paths::find(&session.enter()?)?;
+    let root = paths.around().unwrap_or(paths);
+    let workspace = session.workspace_at(root.root(), "migrate branch")?;
+    let mode = args.dry_run_option.mode();
+    let moved = move_to_branch(&workspace, &args.branch, mode)?;
+    if session.output.is_json() {
+        let [first, pointer] = [0, 1].map(|at| moved.commits.map(|pair| [pair.0, pair.1][at]));
+        let value = json!({
+            "branch": moved.branch,
+            "root": moved.root.display().to_string(),
+            "commit": first,
+            "moved": moved.names,
+            "local": moved.local,
+            "checkout": {"branch": moved.code, "commit": pointer},
+            "back": moved.commits.map(|_| way_back(&moved)),
+        });
+        session.output.change_data(value, mode);
+    } else {
+        show_branch(session, &moved, mode);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show_branch(session: &Session, moved: &MovedProject, mode: DryRun) {
+    let (output, branch, code) = (session.output, inert(moved.branch.as_str()), inert(&moved.code));
+    if moved.is_finished {
+        output.line(format!("the project is on the branch `{branch}`; nothing was left to do"));
+        return;
+    }
+    let verb = if mode == DryRun::Yes { "would move" } else { "moved" };
+    let (first, pointer) = (moved.commits.map(|pair| pair.0), moved.commits.map(|pair| pair.1));
+    output.line(format!("{verb} the project to the branch `{branch}`{}", of_commit(first)));
+    item(output, ".aof/branch", &moved.names.join(", "));
+    if !moved.local.is_empty() {
+        item(output, ".aof/branch/.aof", &moved.local.join(", "));
+    }
+    let what = "names the branch; tasks and rules go from here";
+    let what = format!("on `{}`{}: {what}", moved.code, of_commit(pointer));
+    item(output, "project.yaml", &what);
+    if mode == DryRun::Yes {
+        output.line("dry run: nothing was written");
+        return;
+    }
+    output.line(format!(
+        "{} aof sync, and git push for `{code}`, where there is a remote",
+        bold("next:")
+    ));
+    output.line(format!("{} {}", bold("back:"), inert(&way_back(moved))));
+}
+
+fn item(output: Output, path: &str, what: &str) {
+    output.line(format!("  {}  {}", cyan(format!("{path:<16}")), inert(what)));
+}
+
+fn run_tasks(session: &Session, args: &MigrateArgs) -> CliResult {
     let (mut workspace, in_force) = session.open("migrate tasks")?;
     if let Some(name) = &args.workflow {
         find_workflow(&in_force.rules, name)?;

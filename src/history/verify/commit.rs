@@ -18,6 +18,7 @@ use crate::history::commit_tasks::{
     ChangedTask, changed_tasks, is_of_another_project, touches_rules,
 };
 use crate::project::error::ProjectError;
+use crate::project::named_branch::has_moved_away;
 use crate::project::workspace::agent_author;
 use crate::rules::{Act, Proof, ReplayedAct, Rules, is_permitted, prove, rehashed};
 use crate::tasks::state::commit_message;
@@ -71,7 +72,14 @@ pub(crate) fn judge_commit(
             if names_one_of_them { repository.first_change_outside_files(commit)? } else { None };
         let commit =
             Commit { entry, trailers: &trailers, rules, anchor, changed: &changed, besides };
+        let is_removal = |files: &ChangedTask| files.after.is_empty();
+        let has_moved =
+            tasks.values().any(is_removal) && has_moved_away(repository, entry.id, &entry.parents)?;
         for (id, files) in tasks {
+            if has_moved && is_removal(&files) {
+                judged.changes += 1;
+                continue;
+            }
             commit.judge_task(reader, &id, files, &mut judged)?;
         }
     }

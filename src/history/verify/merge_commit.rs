@@ -22,6 +22,7 @@ use crate::history::commit_tasks::{
     superseded_trailer,
 };
 use crate::project::error::ProjectError;
+use crate::project::named_branch::has_moved_away;
 use crate::rules::{Rules, same_engine_fields};
 
 /// A task in a merge that differs from some of the parents.
@@ -56,6 +57,9 @@ pub(crate) fn judge_merge(
             }
         }
     }
+    let is_removal = |(_, files): &(CommitId, ChangedTask)| files.after.is_empty();
+    let has_moved = all.values().any(|sides| sides.iter().all(is_removal))
+        && has_moved_away(repository, entry.id, &entry.parents)?;
     let remerge = Remerge::of(reader, entry)?;
     let mut afters = BTreeMap::new();
     for (id, sides) in &all {
@@ -71,7 +75,7 @@ pub(crate) fn judge_merge(
             judged.findings.push(HistoryFinding::new(entry, Some(id), rule, expected, found));
         };
         let Some((_, new)) = sides.iter().find_map(|(_, files)| files.after.first()) else {
-            if let Some(side) = first {
+            if let Some(side) = first.filter(|_| !has_moved) {
                 let expected = format!("the task, as commit {side} has it");
                 lost(BrokenRule::LostInMerge, expected, "none");
             }

@@ -302,9 +302,7 @@ fn init_tells_what_was_made_and_what_is_next() {
     more: aof init --help                  what else was made, and how to undo it
     ");
     let env = repository_with_code();
-    let code = env.git(&["rev-parse", "--short=7", "HEAD"]);
-    let printed = printed_by_init(&env, &["--agents", "--observability"]);
-    assert_snapshot!(printed.replace(code.trim(), "CODE"), @"
+    assert_snapshot!(printed_by_init(&env, &["--agents", "--observability"]), @"
     began `project` in $PROJECT, commit COMMIT
       project.yaml, org.yaml  the gates of every task, and who works at them
       tasks/AOF-xxxxx.md      a first task, which explains itself
@@ -314,7 +312,7 @@ fn init_tells_what_was_made_and_what_is_next() {
       monitoring/             alerts, a dashboard and a runbook, commit COMMIT
     next: aof show AOF-xxxxx  read the first task, and complete it
     more: aof init --help     what else was made, and how to undo it
-      or: git reset --keep CODE && aof init --agents --observability --branch aof  keep tasks on a branch of their own
+      or: aof migrate branch  keep tasks on a branch of their own
     ");
     let env = repository_with_code();
     assert_snapshot!(printed_by_init(&env, &["--agents", "--observability", "--branch", "aof"]), @"

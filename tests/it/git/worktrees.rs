@@ -144,12 +144,12 @@ fn init_offers_a_separate_branch_beside_code() {
     let env = TestEnvironment::without_rules();
     env.write("code.txt", "one\n");
     env.commit_all("code");
-    let code = env.git(&["rev-parse", "--short=7", "HEAD"]).trim().to_owned();
     let begun = env.aof(&["init", "--agents", "--observability"]).success();
-    let note = begun.stdout.lines().last().unwrap().replace(&code, "CODE");
-    assert_snapshot!(note, @"  or: git reset --keep CODE && aof init --agents --observability --branch aof  keep tasks on a branch of their own");
-    env.git(&["reset", "--quiet", "--keep", &code]);
-    let _ = env.aof(&["init", "--branch", "aof"]).success();
+    let note = begun.stdout.lines().last().unwrap();
+    assert_snapshot!(note, @"  or: aof migrate branch  keep tasks on a branch of their own");
+    let _ = env.aof(&["migrate", "branch"]).success();
+    assert!(env.exists(".aof/branch/org.yaml") && env.exists("AGENTS.md"));
+    assert_eq!(env.git(&["status", "--porcelain"]), "");
     let env = TestEnvironment::without_rules();
     env.write("code.txt", "one\n");
     env.commit_all("code");

@@ -366,6 +366,12 @@ impl Repository {
         Ok(paths.filter_map(|path| self.own_path(&path)).collect())
     }
 
+    /// Returns the changed and untracked files at these paths of the worktree, and below them; not those that git ignores.
+    pub fn changed_or_new_below(&self, paths: &[&str]) -> Result<Vec<String>, GitError> {
+        let status = self.status(["--untracked-files=all", "--ignore-submodules=all"], paths)?;
+        Ok(status.into_iter().map(|(_, path)| text(path)).collect())
+    }
+
     /// Returns the path of the index from which the next commit is made: in a hook, that of `GIT_INDEX_FILE`.
     pub(crate) fn index_to_commit(&self) -> PathBuf {
         match std::env::var_os(INDEX) {

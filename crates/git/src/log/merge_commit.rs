@@ -179,12 +179,22 @@ impl Repository {
 
     /// Writes a merge commit durably; it is on no branch yet.
     pub fn write_merge(&self, draft: &MergeDraft) -> Result<CommitId, GitError> {
-        let (root, mut objects) = self.merged_tree([draft.ours, draft.theirs], &draft.files)?;
+        let (root, objects) = self.merged_tree([draft.ours, draft.theirs], &draft.files)?;
         let stamps = [(&draft.author, draft.at), (&draft.committer, draft.at)];
         let unsigned = encode(root, &[draft.ours, draft.theirs], stamps, &draft.message)?;
-        let signed = match Signers::default().signer_for(self, &draft.committer)? {
-            Some(signer) => with_signature(&unsigned, &signer.sign(&unsigned)?),
-            None => unsigned,
+        self.write_signed(&unsigned, &draft.committer, objects)
+    }
+
+    /// Writes a commit durably, with the objects that it needs; it is on no branch yet.
+    pub(crate) fn write_signed(
+        &self,
+        unsigned: &[u8],
+        committer: &Person,
+        mut objects: Vec<Object>,
+    ) -> Result<CommitId, GitError> {
+        let signed = match Signers::default().signer_for(self, committer)? {
+            Some(signer) => with_signature(unsigned, &signer.sign(unsigned)?),
+            None => unsigned.to_vec(),
         };
         let commit = Object::new(ObjectKind::Commit, signed);
         let id = CommitId::new(commit.id);

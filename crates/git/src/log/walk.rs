@@ -271,12 +271,21 @@ impl Repository {
 
     /// Returns the remote-tracking branches, as `origin/aof`; broken and symbolic ones are skipped.
     pub fn remote_branches(&self) -> Result<Vec<(String, CommitId)>, GitError> {
-        let doing = || "list the branches of remotes".to_owned();
+        self.branches_below("refs/remotes/")
+    }
+
+    /// Returns the local branches; broken and symbolic ones are skipped.
+    pub fn local_branches(&self) -> Result<Vec<(String, CommitId)>, GitError> {
+        self.branches_below("refs/heads/")
+    }
+
+    fn branches_below(&self, folder: &str) -> Result<Vec<(String, CommitId)>, GitError> {
+        let doing = || "list the branches".to_owned();
         self.check_reference("HEAD")?;
         let mut found = Vec::new();
-        for reference in self.git().references_glob("refs/remotes/*").during(doing)? {
+        for reference in self.git().references_glob(&format!("{folder}*")).during(doing)? {
             let reference = reference.during(doing)?;
-            let name = reference.name().ok().and_then(|name| name.strip_prefix("refs/remotes/"));
+            let name = reference.name().ok().and_then(|name| name.strip_prefix(folder));
             let commit = reference.target().map(|id| CommitId::new(ObjectId::from_git(id)));
             found.extend(name.map(str::to_owned).zip(commit));
         }

@@ -197,12 +197,6 @@ impl Repository {
         Ok(files)
     }
 
-    /// Returns the names of the files and folders at the top of a commit; those that are not UTF-8 with replacements.
-    pub fn top_names(&self, commit: CommitId) -> Result<Vec<String>, GitError> {
-        let names = self.trees().names(self.root_tree(commit)?, "")?;
-        Ok(names.keys().map(|name| String::from_utf8_lossy(name).into_owned()).collect())
-    }
-
     /// Returns whether git ignores an untracked file.
     pub fn is_ignored(&self, path: &str) -> Result<bool, GitError> {
         let full = self.full_path(path);

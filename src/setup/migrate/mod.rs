@@ -1,0 +1,5 @@
+//! Migrations of existing files and projects.
+
+pub(crate) mod branch;
+pub(crate) mod local_state;
+pub(crate) mod tasks;
