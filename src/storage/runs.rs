@@ -124,6 +124,22 @@ impl Runs {
         }
     }
 
+    /// Returns whether a runner works at a visit now.
+    pub(crate) fn has_live(&self) -> Result<bool, StoreError> {
+        let Some(runs) = Folder::open_existing(self.paths.root(), RUNS)? else { return Ok(false) };
+        for entry in list(runs.path())? {
+            let name = entry.file_name();
+            let Some(name) = name.to_str().filter(|name| name.contains('@')) else { continue };
+            let visit = runs.child(name)?;
+            if let Some((lock, _)) = visit.open_to_write(LOCK)?
+                && FileLock::attempt(lock, visit.path())?.is_none()
+            {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// Returns the programs that outlived their runners. A visit that cannot be read has none.
     pub(crate) fn outlived(&self) -> Result<Vec<OutlivedRun>, StoreError> {
         let Some(runs) = Folder::open_existing(self.paths.root(), RUNS)? else {

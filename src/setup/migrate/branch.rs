@@ -24,8 +24,10 @@ use crate::project::named_branch::git_in;
 use crate::project::open::{FOLDER, check_out_locked, home, refuse_occupied, unfinished_checkout};
 use crate::project::workspace::Workspace;
 use crate::setup::init::{pointer_file, unfit};
+use crate::storage::Paths;
 use crate::storage::layout::TASKS;
 use crate::storage::lock::is_watched;
+use crate::storage::runs::Runs;
 use crate::system::crash_points;
 use crate::tasks::plan::DryRun;
 use crate::tasks::recovery::recover::{FastForwardOutcome, lock_recovered, move_branch};
@@ -78,13 +80,7 @@ pub(crate) fn move_to_branch(
         }
         return Ok(finished);
     }
-    if is_watched(&workspace.paths) {
-        return Err(unfit(
-            "watcher_runs",
-            "`aof watch` runs in this project".to_owned(),
-            "stop it, and start it again afterwards".to_owned(),
-        ));
-    }
+    refuse_in_use(&workspace.paths)?;
     refuse_uncommitted(repository)?;
     let Some(file) = repository.read(commit, PROJECT_FILE)? else {
         return Err(unfit(
@@ -116,23 +112,7 @@ pub(crate) fn move_to_branch(
         None => refuse_occupied(&home, branch)?,
     }
     let Some(lock) = lock else { return Ok(moved) };
-    let first = match begun {
-        Some(first) => first,
-        None => repository.write_part(&PartDraft {
-            parent: commit,
-            keeps: &is_of_project,
-            files: &[(PROJECT_FILE, file)],
-            message: &first_message(branch),
-            at: workspace.now(),
-        })?,
-    };
-    let pointer = repository.write_part(&PartDraft {
-        parent: commit,
-        keeps: &|name| !is_of_project(name) || name == ATTRIBUTES,
-        files: &[(PROJECT_FILE, pointer_file(branch).into_bytes())],
-        message: &format!("Tasks live on the branch {branch}"),
-        at: workspace.now(),
-    })?;
+    let (first, pointer) = write_commits(workspace, branch, commit, (begun, file))?;
     repository.check_fast_forward(&head, pointer)?;
     if begun.is_none() {
         repository.create_branch(branch.as_str(), first)?;
@@ -160,6 +140,40 @@ pub(crate) fn move_to_branch(
     crash_points::point("migrate.pointed");
     moved.commits = Some((first, pointer));
     Ok(moved)
+}
+
+/// Writes the first commit of the branch, unless it exists, and that of the code's branch.
+fn write_commits(
+    workspace: &Workspace,
+    branch: &BranchName,
+    parent: CommitId,
+    (begun, file): (Option<CommitId>, Vec<u8>),
+) -> Result<(CommitId, CommitId), ProjectError> {
+    let write = |keeps: &dyn Fn(&str) -> bool, file, message: &str| {
+        let files = &[(PROJECT_FILE, file)];
+        let draft = PartDraft { parent, keeps, files, message, at: workspace.now() };
+        workspace.repository.write_part(&draft)
+    };
+    let is_of_project = |name: &str| OF_PROJECT.contains(&name);
+    let first = match begun {
+        Some(first) => first,
+        None => write(&is_of_project, file, &first_message(branch))?,
+    };
+    let is_of_code = |name: &str| !is_of_project(name) || name == ATTRIBUTES;
+    let pointer = pointer_file(branch).into_bytes();
+    let message = format!("Tasks live on the branch {branch}");
+    Ok((first, write(&is_of_code, pointer, &message)?))
+}
+
+fn refuse_in_use(paths: &Paths) -> Result<(), ProjectError> {
+    let (what, fix) = if is_watched(paths) {
+        ("`aof watch` runs", "stop it, and start it again afterwards")
+    } else if Runs::at(paths).has_live()? {
+        ("`aof run` has agents at work", "let them end, or stop it")
+    } else {
+        return Ok(());
+    };
+    Err(unfit("project_in_use", format!("{what} in this project"), fix.to_owned()))
 }
 
 /// Returns the moved project if HEAD names its branch already: the last steps of an interrupted move are those of a recovery.

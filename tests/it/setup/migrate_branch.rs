@@ -4,8 +4,8 @@ use std::fs;
 
 use insta::assert_snapshot;
 
-use crate::support::environment::{Output, TestEnvironment};
-use crate::support::watcher::drop_file;
+use crate::support::environment::{Output, TestEnvironment, eventually};
+use crate::support::watcher::{Watcher, drop_file};
 
 /// Returns a project beside code, with a claimed task, a finished visit, and completions that wait.
 fn living() -> (TestEnvironment, String) {
@@ -253,6 +253,11 @@ fn a_project_that_cannot_move_is_left_alone() {
     env.write(".aof/branch/mine.txt", "mine\n");
     refused("where that is checked out, is not a worktree");
     fs::remove_dir_all(env.path(".aof/branch")).unwrap();
+    let watcher = Watcher::start(&env);
+    eventually("it watches", || env.aof(&["migrate", "branch", "--dry-run"]).code != Some(0));
+    let output = env.aof(&["migrate", "branch"]).code(4);
+    assert!(output.stderr.contains("`aof watch` runs in this project"), "{output}");
+    drop(watcher);
     let linked = env.git(&["worktree", "add", "--quiet", "-b", "side", "../side"]);
     assert_eq!(linked, "");
     let output = in_folder(&env, "../side", &["migrate", "branch"]).code(4);
