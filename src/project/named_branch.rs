@@ -1,6 +1,8 @@
 //! The branch that a project.yaml names (`git.branch`): here, in other commits, and in branches of remotes, which have a project only
 //! if they name themselves.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +10,7 @@ use super::error::ProjectError;
 use super::workspace::Workspace;
 use crate::domain::{BranchName, Git};
 use crate::files::config::configuration::{PROJECT_FILE, Source, read};
-use crate::git::{CommitId, Repository, TreeFile};
+use crate::git::{CommitId, ObjectId, Repository, TreeFile};
 use crate::storage::layout::{TASKS, task_id};
 use crate::system::terminal::quoted;
 
@@ -26,12 +28,32 @@ pub(crate) fn git_settings(root: &Path, repository: &Repository) -> Option<(Git,
 
 /// Returns the branches of remotes, as `origin/aof`, whose project.yaml names that very branch, with the settings there.
 pub(crate) fn remote_projects(repository: &Repository) -> Result<Vec<(String, Git)>, ProjectError> {
+    let found = named_by(repository, repository.remote_branches()?, ends_with)?;
+    Ok(found.into_iter().map(|(name, _, git)| (name, git)).collect())
+}
+
+fn ends_with(name: &str, branch: &BranchName) -> bool {
+    name.strip_suffix(branch.as_str()).is_some_and(|remote| remote.ends_with('/'))
+}
+
+/// Returns the branches whose project.yaml names a branch that is wanted. Most branches have the same file, which is read once.
+fn named_by(
+    repository: &Repository,
+    branches: Vec<(String, CommitId)>,
+    is_wanted: impl Fn(&str, &BranchName) -> bool,
+) -> Result<Vec<(String, CommitId, Git)>, ProjectError> {
+    let mut known: HashMap<ObjectId, Option<Git>> = HashMap::new();
     let mut found = Vec::new();
-    for (name, commit) in repository.remote_branches()? {
-        let names_itself = |git: &Git| {
-            git.branch.as_ref().is_some_and(|branch| name.ends_with(&format!("/{branch}")))
+    for (name, commit) in branches {
+        let Some(blob) = repository.blob_id(commit, PROJECT_FILE)? else { continue };
+        let git = match known.entry(blob) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert(parse_git(&repository.read_blob(blob)?)),
         };
-        found.extend(git_in(repository, commit).filter(names_itself).map(|git| (name, git)));
+        let git = git
+            .clone()
+            .filter(|git| git.branch.as_ref().is_some_and(|branch| is_wanted(&name, branch)));
+        found.extend(git.map(|git| (name, commit, git)));
     }
     Ok(found)
 }
@@ -43,7 +65,7 @@ pub(crate) fn refuse_moved(repository: &Repository) -> Result<(), ProjectError> 
     let names_it = |(_, commit): &(String, CommitId)| {
         git_in(repository, *commit).and_then(|git| git.branch).as_ref() == Some(&branch)
     };
-    let is_project = |name: &str| name == branch.as_str() || name.ends_with(&format!("/{branch}"));
+    let is_project = |name: &str| name == branch.as_str() || ends_with(name, &branch);
     let branches = [repository.local_branches()?, repository.remote_branches()?].concat();
     let code = branches.into_iter().find(|other| !is_project(&other.0) && names_it(other));
     let fix = match code {
@@ -75,20 +97,16 @@ fn moved_to(repository: &Repository) -> Result<Option<(BranchName, bool)>, Proje
     let Some(commit) = head.commit.filter(|_| repository.prefix().is_empty()) else {
         return Ok(None);
     };
-    let mut found = Vec::new();
-    for (name, tip) in repository.local_branches()? {
-        let git = git_in(repository, tip).filter(|_| name != head.branch());
-        let branch = git.and_then(|git| git.branch).filter(|branch| *branch.as_str() == *name);
-        found.extend(branch.map(|branch| (branch, tip, true)));
-    }
-    for (name, git) in remote_projects(repository)? {
-        let tip = repository.commit_named(&format!("refs/remotes/{name}"))?;
-        let branch = git.branch.filter(|branch| branch.as_str() != head.branch());
-        found.extend(branch.zip(tip).map(|(branch, tip)| (branch, tip, false)));
-    }
-    if found.is_empty() || repository.blob_id(commit, PROJECT_FILE)?.is_none() {
+    if repository.blob_id(commit, PROJECT_FILE)?.is_none() {
         return Ok(None);
     }
+    let is_itself = |name: &str, branch: &BranchName| name == branch.as_str();
+    let local = named_by(repository, repository.local_branches()?, is_itself)?;
+    let remote = named_by(repository, repository.remote_branches()?, ends_with)?;
+    let local = local.into_iter().map(|found| (found, true));
+    let found = local.chain(remote.into_iter().map(|found| (found, false)));
+    let found = found.filter_map(|((_, tip, git), is_here)| Some((git.branch?, tip, is_here)));
+    let found = found.filter(|(branch, ..)| branch.as_str() != head.branch());
     for (branch, tip, is_here) in found {
         if has_steps_of(repository, tip, commit)? {
             return Ok(Some((branch, is_here)));
@@ -126,9 +144,8 @@ pub(crate) fn has_moved_away(
     }
     let local = repository.local_branches()?.into_iter();
     let local = local.filter(|(name, _)| *name == *branch.as_str());
-    let end = format!("/{branch}");
     let remote = repository.remote_branches()?.into_iter();
-    for (_, tip) in local.chain(remote.filter(|(name, _)| name.ends_with(&end))) {
+    for (_, tip) in local.chain(remote.filter(|(name, _)| ends_with(name, &branch))) {
         let mut has_all = true;
         for parent in parents {
             let has_tasks = !repository.list(*parent, TASKS)?.is_empty();
@@ -175,10 +192,9 @@ pub(crate) fn unpushed_pointer(
     let mut remotes = repository.remote_branches()?;
     // Usually the code's own branch answers.
     remotes.sort_by_key(|(name, _)| !name.ends_with(&format!("/{}", head.branch())));
-    let is_project = |name: &str| name.ends_with(&format!("/{branch}"));
     let names_it = |(name, commit): &(String, CommitId)| {
         let named = git_in(&repository, *commit).and_then(|git| git.branch);
-        !is_project(name) && named.as_ref() == Some(&branch)
+        !ends_with(name, &branch) && named.as_ref() == Some(&branch)
     };
     if remotes.is_empty() || remotes.iter().any(names_it) {
         return Ok(None);
