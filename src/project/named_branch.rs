@@ -146,7 +146,8 @@ pub(crate) fn has_moved_away(
     let local = local.filter(|(name, _)| *name == *branch.as_str());
     let remote = repository.remote_branches()?.into_iter();
     for (_, tip) in local.chain(remote.filter(|(name, _)| ends_with(name, &branch))) {
-        let mut has_all = true;
+        // A branch that goes on from here has lost the tasks, too.
+        let mut has_all = !repository.is_ancestor(commit, tip)?;
         for parent in parents {
             let has_tasks = !repository.list(*parent, TASKS)?.is_empty();
             has_all = has_all && (!has_tasks || has_steps_of(repository, tip, *parent)?);

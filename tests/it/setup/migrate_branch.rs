@@ -275,16 +275,43 @@ fn a_project_that_cannot_move_is_left_alone() {
 }
 
 #[test]
-fn a_removal_of_tasks_without_the_branch_is_still_a_finding() {
+fn code_that_is_committed_after_a_kill_does_not_matter() {
+    let (env, id) = living();
+    let mut command = env.aof_command(&["migrate", "branch"]);
+    command.env("AOF_STOP_AT", "migrate.checked-out");
+    assert_eq!(env.run(command).code, None);
+    env.write("src/main.rs", "fn main() { todo!() }\n");
+    env.commit_all("more code");
+    let _ = env.aof(&["migrate", "branch"]).success();
+    is_moved(&env, &id);
+    // A change of the project does: the branch would lack it.
     let (env, _) = living();
-    let before = env.head();
-    env.git(&["rm", "-r", "--quiet", "tasks", "org.yaml"]);
-    env.write("project.yaml", "git: {branch: aof}\n");
-    env.git(&["commit", "--quiet", "--no-verify", "-a", "-m", "gone"]);
-    // A branch of that name that does not have the steps proves nothing.
-    let tree = env.git(&["mktree", "--missing"]).trim().to_owned();
-    let empty = env.git(&["commit-tree", &tree, "-m", "empty"]);
-    env.git(&["branch", "aof", empty.trim()]);
-    let output = env.aof(&["verify", &format!("{}..main", before.trim())]).code(1);
-    assert!(output.stdout.contains("it is gone"), "{output}");
+    let mut command = env.aof_command(&["migrate", "branch"]);
+    command.env("AOF_STOP_AT", "migrate.branch-made");
+    assert_eq!(env.run(command).code, None);
+    env.write("org.yaml", format!("{}# Changed\n", env.read("org.yaml")));
+    env.commit_all("rules");
+    let refused = env.aof(&["migrate", "branch"]).code(4);
+    assert!(refused.stderr.contains("the project has changed since"), "{refused}");
+    env.git(&["branch", "-D", "aof"]);
+    let _ = env.aof(&["migrate", "branch"]).success();
+    assert!(env.read(".aof/branch/org.yaml").contains("# Changed"));
+}
+
+#[test]
+fn a_removal_of_tasks_without_the_branch_is_still_a_finding() {
+    for named in ["aof", "main", "next"] {
+        let (env, _) = living();
+        let before = env.head();
+        env.git(&["rm", "-r", "--quiet", "tasks", "org.yaml"]);
+        env.write("project.yaml", format!("git: {{branch: {named}}}\n"));
+        env.git(&["commit", "--quiet", "--no-verify", "-a", "-m", "gone"]);
+        // Neither a branch that lacks the steps nor one that goes on from here has the tasks.
+        let tree = env.git(&["mktree", "--missing"]).trim().to_owned();
+        let empty = env.git(&["commit-tree", &tree, "-m", "empty"]);
+        env.git(&["branch", "aof", empty.trim()]);
+        env.git(&["branch", "next"]);
+        let output = env.aof(&["verify", &format!("{}..main", before.trim())]).code(1);
+        assert!(output.stdout.contains("it is gone"), "{named}: {output}");
+    }
 }
