@@ -329,7 +329,7 @@ pub(crate) fn init_on_branch(
             "create one with `git init` and a first commit, or leave `--branch` out".to_owned(),
         ));
     };
-    let head = repository.head()?;
+    let head = branch_of_code(&repository)?;
     if head.commit.is_none() {
         return Err(unfit(
             "no_commit_yet",
@@ -395,6 +395,18 @@ pub(crate) fn init_on_branch(
         }
         refuse_existing(&new.folder, Some(&outside.repository), Some(&outside.head()?))?;
     }
+}
+
+/// Returns the checked-out branch, which gets the commit that names the project's.
+pub(crate) fn branch_of_code(repository: &Repository) -> Result<Head, ProjectError> {
+    repository.head().map_err(|error| match error {
+        GitError::Waiting { reason, is_lasting: true } => unfit(
+            "detached_head",
+            reason,
+            "that branch gets a commit that names the branch of the tasks".to_owned(),
+        ),
+        error => error.into(),
+    })
 }
 
 /// Returns the message of the branch's first commit, which is empty.

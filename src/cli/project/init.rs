@@ -382,7 +382,7 @@ fn show(
         rows.push(("", "aof init --agents".to_owned(), "connect your coding agents"));
     }
     rows.push(("more:", "aof init --help".to_owned(), "what else was made, and how to undo it"));
-    if is_beside_code {
+    if is_beside_code && created.root.join(".git").exists() {
         rows.push((
             "  or:",
             "aof migrate branch".to_owned(),

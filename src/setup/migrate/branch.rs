@@ -23,7 +23,7 @@ use crate::project::error::ProjectError;
 use crate::project::named_branch::git_in;
 use crate::project::open::{FOLDER, check_out_locked, home, refuse_occupied, unfinished_checkout};
 use crate::project::workspace::Workspace;
-use crate::setup::init::{pointer_file, unfit};
+use crate::setup::init::{branch_of_code, pointer_file, unfit};
 use crate::storage::Paths;
 use crate::storage::layout::TASKS;
 use crate::storage::lock::is_watched;
@@ -61,6 +61,9 @@ pub(crate) fn move_to_branch(
 ) -> Result<MovedProject, ProjectError> {
     let (repository, root) = (&workspace.repository, workspace.paths.root());
     refuse_place(repository)?;
+    if let Err(error @ ProjectError::Unfit { .. }) = branch_of_code(repository) {
+        return Err(error);
+    }
     let lock = match dry_run {
         DryRun::Yes => None,
         DryRun::No => Some(lock_recovered(workspace)?.0),

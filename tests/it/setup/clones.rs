@@ -203,3 +203,14 @@ fn code_beside_synced_tasks_is_reported_before_it_stops_the_sync() {
     env.commit_all("alone");
     assert!(!env.aof(&["doctor"]).stdout.contains("code_stops_sync"));
 }
+
+#[test]
+fn init_on_a_branch_needs_a_branch_of_the_code() {
+    let env = repository();
+    env.git(&["checkout", "--quiet", "--detach"]);
+    for args in [&["init", "--branch", "aof"][..], &["init", "--branch", "aof", "--dry-run"]] {
+        let refused = env.aof(args).code(4);
+        assert!(refused.stderr.contains("hint: that branch gets a commit"), "{refused}");
+    }
+    assert!(env.git(&["branch", "--list", "aof"]).is_empty() && !env.exists(".aof"));
+}

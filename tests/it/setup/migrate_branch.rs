@@ -263,8 +263,12 @@ fn a_project_that_cannot_move_is_left_alone() {
     let output = in_folder(&env, "../side", &["migrate", "branch"]).code(4);
     assert!(output.stderr.contains("is a linked worktree"), "{output}");
     env.git(&["checkout", "--quiet", "--detach"]);
-    let output = env.aof(&["migrate", "branch", "--wait", "0"]);
-    assert!(output.code != Some(0) && output.stderr.contains("detached"), "{output}");
+    let output = env.aof(&["migrate", "branch"]).code(4);
+    assert_snapshot!(output.stderr, @"
+    error: no branch is checked out (detached HEAD), so commits would be lost; check one out, as `git switch main`
+
+    hint: that branch gets a commit that names the branch of the tasks
+    ");
     env.git(&["checkout", "--quiet", "main"]);
     // A project in a folder of its repository stays there.
     let _ = env.aof(&["init", "part", "--here"]).success();
