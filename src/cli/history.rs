@@ -325,6 +325,9 @@ pub(crate) struct VerifyArgs {
     /// Trust only the keys in this `allowed_signers` file with signatures, whatever org.yaml says
     #[arg(long, value_name = "FILE")]
     trusted_keys: Option<PathBuf>,
+    /// Fail at a squash, a commit that brings several steps of a task at once, even if the rules allow each
+    #[arg(long)]
+    strict: bool,
 }
 
 impl VerifyArgs {
@@ -348,14 +351,17 @@ pub(crate) fn run_verify(session: &Session, args: &VerifyArgs) -> CliResult {
     let keys = args.trusted_keys.as_deref().map(trusted_keys).transpose()?;
     let (project, keys) = (args.project.as_ref(), keys.as_ref());
     if args.stdin {
-        return verify_push(session, project, keys);
+        return verify_push(session, project, keys, args.strict);
     }
     let range = args.range();
-    let verified = if project.is_some() || !session.is_in_worktree()? {
+    let mut verified = if project.is_some() || !session.is_in_worktree()? {
         session.commit_archive("verify")?.verify(project, &range, keys)?
     } else {
         verify(&session.workspace("verify")?, &range, keys)?
     };
+    if args.strict {
+        verified.refuse_squashes();
+    }
     if session.output.is_json() {
         session.output.data(verified.value());
     } else {
@@ -369,6 +375,7 @@ fn verify_push(
     session: &Session,
     project: Option<&ProjectFolder>,
     keys: Option<&TrustedKeys>,
+    is_strict: bool,
 ) -> CliResult {
     let output = session.output;
     let commit_archive = session.commit_archive("verify")?;
@@ -378,7 +385,12 @@ fn verify_push(
             "`--stdin` is for what git tells a `pre-receive` hook: `OLD NEW REF`, line by line";
         CliError::refused("bad_update", fault.to_string(), fix)
     })?;
-    let pushed = verify_pushed(&commit_archive, project, &updates, keys)?;
+    let mut pushed = verify_pushed(&commit_archive, project, &updates, keys)?;
+    if is_strict {
+        for one in &mut pushed {
+            one.verified.refuse_squashes();
+        }
+    }
     if output.is_json() {
         output.data(pushed_value(&pushed));
     } else if pushed.is_empty() {
@@ -451,7 +463,7 @@ fn show(output: Output, verified: &Verification) {
 
 fn finding_text(finding: &HistoryFinding) -> String {
     let head = match finding.covered {
-        None if !finding.rule.is_fault() => yellow("note:"),
+        None if !finding.is_fault() => yellow("note:"),
         None => red("wrong:"),
         Some(_) => yellow("put right:"),
     };

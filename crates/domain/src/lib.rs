@@ -43,7 +43,7 @@ pub use plan::{Link, PlanChange, PlanKey, PlanRemoval, Priority, TaskPlan, Urgen
 pub use project::recurring::{Every, Recurrence, Recurring};
 pub use project::{
     Agent, Channel, ConfigPlace, Git, HandOut, NetworkReach, On, Org, Permission, Project, Role,
-    Subscription, TaskLayout, Webhook,
+    SquashPolicy, Subscription, TaskLayout, Webhook,
 };
 pub use ssh::{PublicKey, SshSignature};
 pub use task::{

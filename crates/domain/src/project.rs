@@ -34,6 +34,8 @@ pub struct Project {
     pub commit_edits: bool,
     /// The settings for syncing with other clones.
     pub git: Git,
+    /// The judgement of squashes by `aof verify`.
+    pub squashes: SquashPolicy,
     /// The subscriptions to events.
     pub notify: Vec<Subscription>,
     /// The tasks that come again and again.
@@ -69,6 +71,16 @@ words!(
         Flat = "flat",
         /// `tasks/ab/AOF-abcde.md`: for many thousand active tasks.
         Sharded = "sharded",
+    }
+);
+
+words!(
+    /// The judgement of commits that bring several entries of a task at once.
+    SquashPolicy, "a judgement of squashes", {
+        /// They are notes if the rules allow each entry.
+        Accept = "accept",
+        /// They are faults.
+        Refuse = "refuse",
     }
 );
 

@@ -92,6 +92,7 @@ pub use act::{Act, Actor, Decision, LOOP_LIMIT, Warning, WorkflowStep};
 pub use assignment::{AgentLoads, LastAssignment, UnclaimedWork, dispatch};
 pub use events::{Notice, audience, events};
 pub use refusal::{Flaw, NAMESPACE, Refusal, RefusalKind, ToSign};
+pub use replay::squash::{SquashProof, prove_squash};
 pub use replay::{
     Breach, Proof, ReplayedAct, StateChange, explain, prove, rehashed, same_engine_fields,
 };

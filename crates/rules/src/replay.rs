@@ -1,5 +1,7 @@
 //! Replay: finds the act that led from one state of a task to the next, and checks that the rules allow it.
 
+pub mod squash;
+
 use jiff::SignedDuration;
 
 use crate::act::{Act, Actor, Decision, WorkflowStep};

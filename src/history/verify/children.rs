@@ -40,6 +40,42 @@ pub(crate) fn judge_entries(
     Ok(findings)
 }
 
+/// Compares the children of a squash's entries with those of the parent commit and of the squash itself: it may have brought them, and
+/// finished them.
+pub(crate) fn judge_squash(
+    reader: &mut CommitReader<'_>,
+    rules: &Rules,
+    entry: &LogEntry,
+    after: &Task,
+    places: impl IntoIterator<Item = usize>,
+) -> Result<Vec<HistoryFinding>, ProjectError> {
+    let mut findings = Vec::new();
+    let Some(parent) = known_parent(reader, entry) else { return Ok(findings) };
+    for place in places {
+        let Some(visit) = after.history.get(place).filter(|visit| counts(rules, after, visit))
+        else {
+            continue;
+        };
+        let before = reader.children(rules, parent, &after.id)?;
+        let there = reader.children(rules, entry.id, &after.id)?;
+        let is_known = |(child, status): (&TaskId, &Status)| {
+            [&before, &there].into_iter().any(|all| all.get(child) == Some(status))
+        };
+        let is_left_out =
+            |child: &TaskId| there.contains_key(child) && !visit.children.contains_key(child);
+        if !visit.children.iter().all(is_known) || before.keys().any(is_left_out) {
+            findings.push(HistoryFinding::new(
+                entry,
+                Some(&after.id),
+                BrokenRule::ChildrenDiffer,
+                format!("in entry {}, {}", place + 1, shown(&there)),
+                shown(&visit.children),
+            ));
+        }
+    }
+    Ok(findings)
+}
+
 /// Returns the open children that a merge combined with a task that had passed without them. `had` returns whether a parent of the
 /// merge has an entry of the task.
 pub(crate) fn judge_merge(

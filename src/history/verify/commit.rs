@@ -9,6 +9,7 @@ use super::finding::{
 };
 use super::merge_commit::{finished_by_hand, judge_merge, task_after};
 use super::signatures;
+use super::squash::{self, Squash};
 use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::domain::{Permission, Task, TaskId, Visit};
 use crate::git::log::trailers;
@@ -86,6 +87,7 @@ pub(crate) fn judge_commit(
     if !touches_rules(&changed) {
         reader.keep_rules(entry);
     }
+    squash::drop_statements(&mut judged.findings);
     Ok(judged)
 }
 
@@ -159,6 +161,16 @@ impl Commit<'_> {
         before = self.before_in_other_file(reader, id, &files, &after)?.or(before);
         let known = before.as_ref().map_or(0, |task| task.history.len());
         let new_entries = known..after.history.len();
+        let repository = &reader.workspace.repository;
+        let changed = (before.as_deref(), &files.before[..]);
+        let (proof, is_renamed) = prove_change(repository, rules, changed, (id, &after))?;
+        judged.renamed += usize::from(is_renamed);
+        if squash::is_one(before.as_deref(), &after, &proof) {
+            let squash = Squash { entry, rules, anchor: self.anchor, changed: self.changed };
+            let states = (before.as_deref(), &*after);
+            judged.findings.extend(squash.judge(reader, states, &files, &proof)?);
+            return Ok(());
+        }
         judged.findings.extend(signatures::judge_entries(
             self.anchor,
             (rules, entry),
@@ -168,9 +180,6 @@ impl Commit<'_> {
         ));
         judged.findings.extend(children::judge_entries(reader, rules, entry, &after, new_entries)?);
         let repository = &reader.workspace.repository;
-        let changed = (before.as_deref(), &files.before[..]);
-        let (proof, is_renamed) = prove_change(repository, rules, changed, (id, &after))?;
-        judged.renamed += usize::from(is_renamed);
         if is_new(&after)
             && before.as_ref().is_none_or(|task| is_new(task))
             && let Some(found) = finished_by_hand(repository, rules, id, &files.before, *new)?
@@ -274,11 +283,6 @@ impl Commit<'_> {
     ) {
         let breaches: Vec<RuleBreach> = match proof {
             Proof::Breach(breach) => vec![describe_breach(self.rules, before, after, &breach)],
-            Proof::Several(steps) => vec![(
-                BrokenRule::Squashed,
-                "one step a commit".to_owned(),
-                format!("{steps} at once, each of which the rules allow"),
-            )],
             Proof::Kept if self.names(id) => {
                 let outcome = self.trailer("Aof-Outcome").map(|outcome| {
                     (
@@ -291,7 +295,8 @@ impl Commit<'_> {
                 let event = self.trailer("Aof-Event");
                 outcome.into_iter().chain(event.and_then(|_| self.other_file(id))).collect()
             }
-            Proof::Kept => Vec::new(),
+            // Judged as a squash before.
+            Proof::Kept | Proof::Several(_) => Vec::new(),
             Proof::Done(found) => {
                 if matches!(found.act, Act::Override { .. })
                     && self.not_permitted(before, &found).is_none()

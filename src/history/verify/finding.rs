@@ -32,6 +32,7 @@ words!(
         SaidByHand = "said_by_hand",
         Unattested = "unattested",
         Squashed = "squashed",
+        RulesInSquash = "rules_in_squash",
         WrongTrailer = "wrong_trailer",
         WrongMessage = "wrong_message",
         WrongAuthor = "wrong_author",
@@ -55,9 +56,9 @@ words!(
 
 impl BrokenRule {
     /// Returns whether it is a fault. A person's merge need not list the entries that it superseded, and may combine open
-    /// children; a person may be named without a terminal.
-    pub(crate) const fn is_fault(self) -> bool {
-        !matches!(self, Self::Unlisted | Self::ChildrenMerged | Self::NamedUnseen)
+    /// children; a person may be named without a terminal, and may squash steps unless the project refuses that.
+    const fn is_fault(self) -> bool {
+        !matches!(self, Self::Unlisted | Self::ChildrenMerged | Self::NamedUnseen | Self::Squashed)
     }
 
     /// Returns its meaning in words.
@@ -71,6 +72,7 @@ impl BrokenRule {
             Self::SaidByHand => "it says that it is finished, and never stood at a gate",
             Self::Unattested => "the rules allow it, and nothing says that the engine did it",
             Self::Squashed => "several steps are in one commit",
+            Self::RulesInSquash => "only rules that came with the steps allow them",
             Self::WrongTrailer => "the commit says something else than the task",
             Self::WrongMessage => "the message of the commit tells it otherwise",
             Self::WrongAuthor => "the commit is by somebody else than the entry",
@@ -109,6 +111,9 @@ pub(crate) struct HistoryFinding {
     pub found: String,
     /// The later commit in which an authorized person corrected it.
     pub covered: Option<CommitId>,
+    /// True if it is a squash, and these are refused.
+    #[serde(skip)]
+    pub is_refused: bool,
 }
 
 impl HistoryFinding {
@@ -129,7 +134,13 @@ impl HistoryFinding {
             expected: expected.into(),
             found: found.into(),
             covered: None,
+            is_refused: false,
         }
+    }
+
+    /// Returns whether it is a fault, or otherwise a note.
+    pub(crate) const fn is_fault(&self) -> bool {
+        self.is_refused || self.rule.is_fault()
     }
 }
 

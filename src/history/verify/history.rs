@@ -54,7 +54,14 @@ pub(crate) struct Verification {
 impl Verification {
     /// Returns the faults that no authorized person has corrected since.
     pub(crate) fn open(&self) -> impl Iterator<Item = &HistoryFinding> {
-        self.findings.iter().filter(|finding| finding.covered.is_none() && finding.rule.is_fault())
+        self.findings.iter().filter(|finding| finding.covered.is_none() && finding.is_fault())
+    }
+
+    /// Makes squashes faults.
+    pub(crate) fn refuse_squashes(&mut self) {
+        for finding in self.findings.iter_mut().filter(|one| one.rule == BrokenRule::Squashed) {
+            finding.is_refused = true;
+        }
     }
 
     /// Returns the judgement for `--json`.

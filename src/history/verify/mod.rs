@@ -8,3 +8,4 @@ pub(crate) mod finding;
 pub(crate) mod history;
 pub(crate) mod merge_commit;
 pub(crate) mod signatures;
+pub(crate) mod squash;

@@ -315,7 +315,9 @@ fn squashed_rebased_and_shallow_histories_are_distinguished_from_tampering() {
 
     env.git(&["reset", "-q", "--soft", "HEAD~2"]);
     env.git(&["commit", "-q", "-m", "squashed"]);
-    assert_eq!(found(&env), ["squashed"]);
+    let _ = env.aof(&["verify"]).success();
+    let strict = env.aof(&["verify", "--strict", "--json"]).code(1).json();
+    assert_eq!(strict["findings"][0]["rule"], "squashed", "{strict}");
 }
 
 #[test]

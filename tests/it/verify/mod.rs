@@ -6,3 +6,4 @@ mod old_history;
 mod passkeys;
 mod push_hook;
 mod signatures;
+mod squashes;

@@ -18,8 +18,8 @@ use crate::yaml;
 use crate::yaml::{Fault, Node, ParseLimits, line_column};
 use aof_domain::{
     ConfigPlace, ContextRules, Duty, Exits, Gate, GateKind, HandOut, Map, OnConditionError, Org,
-    Outcome, Project, RejectionStrategy, RunLimits, Severity, TaskLayout, Workflow, WorkflowName,
-    listed,
+    Outcome, Project, RejectionStrategy, RunLimits, Severity, SquashPolicy, TaskLayout, Workflow,
+    WorkflowName, listed,
 };
 
 /// The project's own file, in its root.
@@ -324,6 +324,7 @@ impl Loading {
             timezone: file.timezone.unwrap_or(TimeZone::UTC),
             commit_edits: file.commit_edits.unwrap_or(true),
             git: file.git.unwrap_or_default(),
+            squashes: file.squashes.unwrap_or(SquashPolicy::Accept),
             notify: file.notify,
             recurring: file.recurring,
             workflows,

@@ -9,7 +9,9 @@ use super::recurring_file;
 use super::workflow_file;
 use super::workflow_file::{Definition, default_name};
 use crate::yaml::{Fault, Node, NodeKind};
-use aof_domain::{Git, HandOut, IdPrefix, Recurring, Subscription, TaskLayout, WorkflowName};
+use aof_domain::{
+    Git, HandOut, IdPrefix, Recurring, SquashPolicy, Subscription, TaskLayout, WorkflowName,
+};
 
 /// The content of project.yaml; everything in it is optional.
 #[derive(Default)]
@@ -22,6 +24,7 @@ pub(crate) struct ProjectFile {
     pub(crate) hand_out: Option<HandOut>,
     pub(crate) commit_edits: Option<bool>,
     pub(crate) git: Option<Git>,
+    pub(crate) squashes: Option<SquashPolicy>,
     pub(crate) notify: Vec<Subscription>,
     pub(crate) recurring: Vec<Recurring>,
     pub(crate) default_workflow: Option<WorkflowName>,
@@ -56,6 +59,10 @@ pub(crate) fn read(root: &Node<'_>, faults: &Faults) -> ProjectFile {
     if let Some(watch) = fields.below("watch", "`watch`") {
         file.commit_edits = watch.flag("commitEdits");
         watch.refuse_unknown();
+    }
+    if let Some(verify) = fields.below("verify", "`verify`") {
+        file.squashes = verify.parsed("squash");
+        verify.refuse_unknown();
     }
     if let Some(git) = fields.below("git", "`git`") {
         let unsaid = Git::default();

@@ -108,6 +108,7 @@ pub(crate) fn project(workflow: Workflow) -> Project {
         timezone: jiff::tz::TimeZone::UTC,
         commit_edits: true,
         git: Git::default(),
+        squashes: SquashPolicy::Accept,
         notify: Vec::new(),
         recurring: Vec::new(),
         default_workflow: workflow.name.clone(),
