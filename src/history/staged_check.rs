@@ -61,7 +61,8 @@ pub(crate) fn staged_faults(
         staged.iter().filter_map(|(path, _)| Some((staged_task(path)?, path.as_str()))).collect();
     let workflow = default_rules()?.project.default_workflow.clone();
     let defaults = Defaults { workflow, created: Timestamp::UNIX_EPOCH };
-    let is_replaying = merged.is_empty() && repository.merge_in_progress()?.is_some();
+    let is_replaying = merged.is_empty()
+        && (repository.merge_in_progress()?.is_some() || repository.is_squashing());
     let check = StagedCommit { repository, head, merged, is_replaying, defaults };
     for (task, files) in tasks {
         let copies = staged.iter().filter(|(other, _)| *other == task).count();
@@ -166,7 +167,7 @@ struct StagedCommit<'r> {
     head: CommitId,
     /// The commits that are being merged, each with its merge bases.
     merged: Vec<(CommitId, Vec<CommitId>)>,
-    /// True if a commit is being cherry-picked, reverted or rebased.
+    /// True if a commit is being cherry-picked, reverted or rebased, or a branch squashed.
     is_replaying: bool,
     defaults: Defaults,
 }

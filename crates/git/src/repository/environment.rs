@@ -179,6 +179,11 @@ impl Repository {
         commits
     }
 
+    /// Returns whether the next commit is that of `git merge --squash`: git removes its message with the commit.
+    pub fn is_squashing(&self) -> bool {
+        self.git_dir().join("SQUASH_MSG").exists()
+    }
+
     /// Returns the command that git's configuration sets for our driver.
     pub fn merge_driver(&self) -> Result<Option<String>, GitError> {
         self.setting(DRIVER)
