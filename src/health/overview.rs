@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::context::{CheckContext, CheckedProject};
 use super::examination::examine;
 use crate::domain::{AgentId, Due, Priority, Status, Ticket, Timestamp, approving};
+use crate::history::commit_tasks::changed_tasks;
 use crate::history::sync::remote_state::{RemoteStanding, remote_value};
 use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
@@ -149,6 +150,24 @@ pub(crate) fn overview<'c>(context: &'c CheckContext<'_>) -> Result<Overview<'c>
         paused: Pauses::lasting(&context.workspace.paths, context.workspace.now()),
         attention: examine(context)?,
     })
+}
+
+/// Returns the number of tasks that the branch changed and the default branch of its remote lacks, if it is likely to be squashed there.
+pub(crate) fn squashable_tasks(context: &CheckContext<'_>) -> Option<usize> {
+    let CheckedProject { in_force, remote, .. } = context.project()?;
+    let git = &in_force.rules.project.git;
+    if git.sync || git.branch.is_some() {
+        return None;
+    }
+    let repository = &context.workspace.repository;
+    let (name, there) = repository.default_branch(&remote.as_ref()?.upstream.remote)?;
+    if context.branch()? == name {
+        return None;
+    }
+    let head = repository.head_for_reading().ok()?.commit?;
+    let base = *repository.merge_bases(there, head).ok()?.first()?;
+    let changed = repository.changed_between(base, head).ok()?;
+    Some(changed_tasks(&changed).len()).filter(|count| *count > 0)
 }
 
 /// Returns the issues that need attention, but for late tasks, which have a list of their own.

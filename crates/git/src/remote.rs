@@ -78,6 +78,15 @@ impl Repository {
         }))
     }
 
+    /// Returns the default branch of a remote, as a clone knows it, with its last known commit.
+    pub fn default_branch(&self, remote: &str) -> Option<(String, CommitId)> {
+        let folder = format!("refs/remotes/{remote}/");
+        let head = self.git().find_reference(&format!("{folder}HEAD")).ok()?;
+        let tracking = head.symbolic_target().ok()??.to_owned();
+        let commit = self.read_reference(&tracking).ok()??;
+        Some((tracking.strip_prefix(&folder)?.to_owned(), commit))
+    }
+
     /// Returns the commit that the remote's branch was at after the last fetch or push; `None` before the first one.
     pub fn tracked_commit(&self, upstream: &Upstream) -> Result<Option<CommitId>, GitError> {
         self.read_reference(&upstream.tracking)

@@ -16,7 +16,7 @@ use crate::files::printable::{inert, one_line};
 use crate::health::context::{CheckContext, View};
 use crate::health::overview::{
     Overview, StatusEntry, StatusLists, StatusSection, overview, overview_value, problems,
-    status_lists,
+    squashable_tasks, status_lists,
 };
 use crate::project::issue::Issue;
 use crate::rules::Rules;
@@ -69,6 +69,7 @@ pub(crate) fn run(session: &Session, args: &StatusArgs) -> CliResult {
             rules: project.map(|project| &*project.in_force.rules),
             now: workspace.now(),
             is_unknown,
+            squashable: squashable_tasks(&context),
             is_watched: is_watched(&workspace.paths),
             is_followed: is_running(&workspace.paths, Service::Runner),
             width: width(),
@@ -89,6 +90,8 @@ struct StatusPage<'s> {
     now: Timestamp,
     /// True if nobody in org.yaml is git's user.
     is_unknown: bool,
+    /// The number of tasks whose steps a squash of this branch would bring.
+    squashable: Option<usize>,
     is_watched: bool,
     /// True if `aof run --follow` is at work.
     is_followed: bool,
@@ -117,6 +120,12 @@ impl StatusPage<'_> {
             let they = if count == 1 { "it goes" } else { "they go" };
             lines.push(format!(
                 "{count} came to a gate under earlier rules, and {they} on under those in force"
+            ));
+        }
+        if let Some((count, branch)) = self.squashable.zip(overview.branch.as_ref()) {
+            let (branch, tasks) = (inert(branch), counted(count, "task"));
+            lines.push(format!(
+                "a squash of `{branch}` keeps the entries of {tasks}, and loses their commits and claims"
             ));
         }
         for pause in &overview.paused {

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::signatures::{approve, project, stand_in, to_sign};
 use crate::support::clones::Clones;
 use crate::support::environment::{ORG, Output, PROJECT, TestEnvironment};
+use crate::support::merge_scene;
 use crate::support::signer::Signer;
 
 /// A fork, its branches, and a loop.
@@ -360,4 +361,25 @@ fn clones_converge_after_a_squash() {
     for clone in [".", "b"] {
         clones.does(clone, &["verify"]);
     }
+}
+
+#[test]
+fn the_hook_lets_a_squash_through_and_status_says_beforehand_what_it_keeps() {
+    let (env, id) = merge_scene::scene();
+    env.git(&["init", "--quiet", "--bare", "--initial-branch=main", "../hub.git"]);
+    env.git(&["remote", "add", "origin", "../hub.git"]);
+    env.git(&["push", "-q", "-u", "origin", "main"]);
+    env.git(&["remote", "set-head", "origin", "main"]);
+    let line = "a squash of `work` keeps the entries of 1 task, and loses their commits and claims";
+    merge_scene::aside(&env, "work", || {
+        assert!(!env.aof(&["status"]).success().stdout.contains("a squash of"));
+        works(&env, &id);
+        let status = env.aof(&["status"]).success();
+        assert!(status.stdout.contains(line), "{status}");
+    });
+    let _ = env.new_task(&["On the default branch"]);
+    assert!(!env.aof(&["status"]).success().stdout.contains("a squash of"));
+    env.git(&["merge", "-q", "--squash", "work"]);
+    env.git(&["commit", "-q", "-m", "Add login (#7)"]);
+    passes(&env, &["squashed"]);
 }
