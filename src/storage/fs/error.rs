@@ -7,6 +7,7 @@ use std::time::Duration;
 use std::{fmt, io};
 
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use rustix::fs::{FileType, Stat};
 use serde::{Deserialize, Serialize};
 
@@ -76,7 +77,13 @@ impl Holder {
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let command = self.command.escape_debug();
-        write!(f, "`{command}` (process {}, since {:.0})", self.pid, self.since)
+        let since = self.since.to_zoned(TimeZone::system());
+        write!(
+            f,
+            "`{command}` (process {}, since {})",
+            self.pid,
+            since.strftime("%b %-d, %H:%M:%S")
+        )
     }
 }
 
