@@ -444,6 +444,11 @@ impl NextLooks {
         later.filter_map(|(ticket, _)| ticket.parse().ok()).collect()
     }
 
+    /// Returns the time of the first look that is not due yet.
+    pub(crate) fn first(&self, now: Timestamp) -> Option<Timestamp> {
+        self.0.values().copied().filter(|at| *at > now).min()
+    }
+
     /// Notes the time of the next look at a visit. Those of the past are removed.
     pub(crate) fn note(
         paths: &Paths,

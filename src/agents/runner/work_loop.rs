@@ -18,7 +18,7 @@ use crate::domain::{Completion, Ticket};
 use crate::git::PromptPlace;
 use crate::project::error::ProjectError;
 use crate::rules::RefusalKind;
-use crate::storage::header_cache::{Pauses, ProgramPause};
+use crate::storage::header_cache::{Hint, NextLooks, Pauses, ProgramPause};
 use crate::storage::runs::Runs;
 use crate::tasks::complete::{Signing, complete_signed};
 use crate::tasks::headers::summary::clock;
@@ -264,12 +264,13 @@ impl<'a> RunLoop<'a> {
         let repository = &self.finder.workspace.repository;
         let head = || repository.head_for_reading().ok().map(|head| head.commit);
         let before = head();
-        while start.elapsed() < FOLLOW_SEARCH && !self.stop.load(Ordering::Relaxed) {
+        let clock = self.finder.project.clock;
+        let looks = NextLooks::load(&self.finder.workspace.paths).unwrap_or_default();
+        let look = looks.first(clock());
+        let is_due = || head() != before || look.is_some_and(|at| clock() >= at);
+        while start.elapsed() < FOLLOW_SEARCH && !self.stop.load(Ordering::Relaxed) && !is_due() {
             audience.tick();
             thread::sleep(TICK);
-            if head() != before {
-                break;
-            }
         }
     }
 

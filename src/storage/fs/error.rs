@@ -78,12 +78,7 @@ impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let command = self.command.escape_debug();
         let since = self.since.to_zoned(TimeZone::system());
-        write!(
-            f,
-            "`{command}` (process {}, since {})",
-            self.pid,
-            since.strftime("%b %-d, %H:%M:%S")
-        )
+        write!(f, "`{command}` (process {}, since {})", self.pid, since.strftime("%b %-d, %H:%M"))
     }
 }
 
