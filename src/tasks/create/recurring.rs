@@ -53,7 +53,19 @@ pub(crate) fn make_recurring(
             continue;
         }
         if !is_over {
-            let changed = make(workspace, &head, &in_force, rule, id, start, dry_run)?;
+            let changed = match make(workspace, &head, &in_force, rule, id, start, dry_run) {
+                // One wrong rule must not stop the others, nor time limits.
+                Err(error) if !error.passes() && !error.is_general() => {
+                    let problem = error.with_fix();
+                    workspace.warn(format!(
+                        "the recurring task `{}` cannot be made: {problem}",
+                        rule.name
+                    ));
+                    settled.0.insert(rule.name.clone(), day);
+                    continue;
+                }
+                made => made?,
+            };
             let Some(changed) = changed else { return Ok(made) };
             made.push(changed);
             if dry_run == DryRun::No {

@@ -92,6 +92,20 @@ fn a_rule_with_other_times_begins_with_its_next_period_and_one_may_wait_for_an_o
     }
 }
 
+#[test]
+fn a_rule_that_cannot_be_followed_stops_no_other_work() {
+    let env = TestEnvironment::new();
+    let more = "  - {name: later, every: day, at: \"08:00\", title: Another}\n";
+    let rules = format!("{PROJECT}{}{more}", weekly(", assignee: [nobody-there]"));
+    env.write("project.yaml", rules);
+    env.commit_all("recurring");
+    env.pass_minutes(7 * DAY);
+    let swept = env.aof(&["sweep"]).success();
+    assert!(swept.stderr.contains("the recurring task `cert` cannot be made"), "{swept}");
+    assert!(swept.stdout.contains(": created"), "{swept}");
+    assert_eq!(made(&env).len(), 1);
+}
+
 /// Returns a task that the agent has in that clone.
 fn held(clones: &Clones, clone: &str, agent: &str) -> Option<String> {
     let folder = clones.env.path(&place(clone)).join("tasks");
