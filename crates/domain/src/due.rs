@@ -113,7 +113,7 @@ pub enum TypedDue {
 )]
 pub struct TypedDueFault(String);
 
-/// The names of days; their first three letters are enough.
+/// The names of days.
 const DAYS: [(&str, Weekday); 7] = [
     ("monday", Weekday::Monday),
     ("tuesday", Weekday::Tuesday),
@@ -154,10 +154,10 @@ impl FromStr for TypedDue {
             "next week" | "next-week" => Some(Self::NextWeek),
             "eow" => Some(Self::EndOfWeek),
             "eom" => Some(Self::EndOfMonth),
-            word if word.len() >= 3 && DAYS.iter().any(|(name, _)| name.starts_with(word)) => {
-                DAYS.iter().find(|(name, _)| name.starts_with(word)).map(|(_, day)| Self::On(*day))
+            word => {
+                let day = weekday(word).map(Self::On);
+                day.or_else(|| days_after(word).map(Self::Days))
             }
-            word => days_after(word).map(Self::Days),
         };
         match relative {
             Some(relative) => Ok(relative),
@@ -167,6 +167,12 @@ impl FromStr for TypedDue {
             },
         }
     }
+}
+
+/// Returns the day of the week that a word means: its name in lower case, or at least its first three letters.
+pub fn weekday(word: &str) -> Option<Weekday> {
+    let is_meant = |(name, _): &&(&str, Weekday)| word.len() >= 3 && name.starts_with(word);
+    DAYS.iter().find(is_meant).map(|(_, day)| *day)
 }
 
 /// Reads `+3d` and `+2w`.

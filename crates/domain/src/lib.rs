@@ -27,7 +27,7 @@ pub use completion::{
     BODY_LIMIT, CheckResults, ChecklistCount, Completion, CompletionContent, Facts, ReplyFields,
     Stamp, TestCount,
 };
-pub use due::{Due, DueFault, TypedDue, TypedDueFault};
+pub use due::{Due, DueFault, TypedDue, TypedDueFault, weekday};
 pub use event::ChangeEvents;
 pub use event::{
     Cause, ConditionTrouble, Event, EventKind, EventTask, Level, NoticeReader, Occurrence,

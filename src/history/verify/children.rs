@@ -19,25 +19,10 @@ pub(crate) fn judge_entries(
     after: &Task,
     places: impl IntoIterator<Item = usize>,
 ) -> Result<Vec<HistoryFinding>, ProjectError> {
-    let mut findings = Vec::new();
-    let Some(parent) = known_parent(reader, entry) else { return Ok(findings) };
-    for place in places {
-        let Some(visit) = after.history.get(place).filter(|visit| counts(rules, after, visit))
-        else {
-            continue;
-        };
+    judge(reader, rules, (entry, after), places, |reader, parent, visit| {
         let expected = reader.children(rules, parent, &after.id)?;
-        if expected != visit.children {
-            findings.push(HistoryFinding::new(
-                entry,
-                Some(&after.id),
-                BrokenRule::ChildrenDiffer,
-                format!("in entry {}, {}", place + 1, shown(&expected)),
-                shown(&visit.children),
-            ));
-        }
-    }
-    Ok(findings)
+        Ok((expected != visit.children).then_some(expected))
+    })
 }
 
 /// Compares the children of a squash's entries with those of the parent commit and of the squash itself: it may have brought them, and
@@ -49,13 +34,7 @@ pub(crate) fn judge_squash(
     after: &Task,
     places: impl IntoIterator<Item = usize>,
 ) -> Result<Vec<HistoryFinding>, ProjectError> {
-    let mut findings = Vec::new();
-    let Some(parent) = known_parent(reader, entry) else { return Ok(findings) };
-    for place in places {
-        let Some(visit) = after.history.get(place).filter(|visit| counts(rules, after, visit))
-        else {
-            continue;
-        };
+    judge(reader, rules, (entry, after), places, |reader, parent, visit| {
         let before = reader.children(rules, parent, &after.id)?;
         let there = reader.children(rules, entry.id, &after.id)?;
         let is_known = |(child, status): (&TaskId, &Status)| {
@@ -63,12 +42,30 @@ pub(crate) fn judge_squash(
         };
         let is_left_out =
             |child: &TaskId| there.contains_key(child) && !visit.children.contains_key(child);
-        if !visit.children.iter().all(is_known) || before.keys().any(is_left_out) {
+        let differs = !visit.children.iter().all(is_known) || before.keys().any(is_left_out);
+        Ok(differs.then_some(there))
+    })
+}
+
+/// Judges the children of the entries that read them. `differ` returns those that were to be expected, if an entry has others.
+fn judge<'r>(
+    reader: &mut CommitReader<'r>,
+    rules: &Rules,
+    (entry, after): (&LogEntry, &Task),
+    places: impl IntoIterator<Item = usize>,
+    differ: impl Fn(&mut CommitReader<'r>, CommitId, &Visit) -> Result<Option<Children>, ProjectError>,
+) -> Result<Vec<HistoryFinding>, ProjectError> {
+    let mut findings = Vec::new();
+    let Some(parent) = known_parent(reader, entry) else { return Ok(findings) };
+    for place in places {
+        let visit = after.history.get(place).filter(|visit| counts(rules, after, visit));
+        let Some(visit) = visit else { continue };
+        if let Some(expected) = differ(reader, parent, visit)? {
             findings.push(HistoryFinding::new(
                 entry,
                 Some(&after.id),
                 BrokenRule::ChildrenDiffer,
-                format!("in entry {}, {}", place + 1, shown(&there)),
+                format!("in entry {}, {}", place + 1, shown(&expected)),
                 shown(&visit.children),
             ));
         }

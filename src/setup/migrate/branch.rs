@@ -135,7 +135,7 @@ pub(crate) fn move_to_branch(
             return Err(unfit(
                 "unsettled",
                 format!("`{}` moved meanwhile", head.branch()),
-                "run the command again: it goes on".to_owned(),
+                "run the command again; it continues where it stopped".to_owned(),
             ));
         }
         FastForwardOutcome::Blocked(error) => return Err(error.into()),

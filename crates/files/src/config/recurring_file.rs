@@ -4,18 +4,7 @@ use jiff::civil::{Time, Weekday};
 
 use super::decode::{Faults, FieldReader, one_or_many, text_of};
 use crate::yaml::Node;
-use aof_domain::{Every, PlanChange, Recurrence, Recurring, TaskPlan};
-
-/// The names of days; their first three letters are enough.
-const DAYS: [(&str, Weekday); 7] = [
-    ("monday", Weekday::Monday),
-    ("tuesday", Weekday::Tuesday),
-    ("wednesday", Weekday::Wednesday),
-    ("thursday", Weekday::Thursday),
-    ("friday", Weekday::Friday),
-    ("saturday", Weekday::Saturday),
-    ("sunday", Weekday::Sunday),
-];
+use aof_domain::{Every, PlanChange, Recurrence, Recurring, TaskPlan, weekday};
 
 /// Reads the list.
 pub(crate) fn read(node: &Node<'_>, faults: &Faults) -> Vec<Recurring> {
@@ -37,7 +26,7 @@ fn read_one(node: &Node<'_>, faults: &Faults) -> Option<Recurring> {
     let title = fields.required::<String>("title");
     let on = fields.take("on");
     let (weekday, day) = match (every, on) {
-        (Some(Every::Week), Some(node)) => (weekday(node, faults)?, 1),
+        (Some(Every::Week), Some(node)) => (day_of_week(node, faults)?, 1),
         (Some(Every::Month), Some(node)) => (Weekday::Monday, day_of_month(node, faults)?),
         (Some(Every::Day), Some(node)) => {
             faults.invalid(node, "`on` counts only for a week or a month", "remove it");
@@ -61,14 +50,14 @@ fn read_one(node: &Node<'_>, faults: &Faults) -> Option<Recurring> {
     Some(Recurring { name, recurrence, fields, body, workflow, skip_if_open })
 }
 
-fn weekday(node: &Node<'_>, faults: &Faults) -> Option<Weekday> {
+fn day_of_week(node: &Node<'_>, faults: &Faults) -> Option<Weekday> {
     let word = text_of(node).unwrap_or_default().to_lowercase();
-    let found = DAYS.iter().find(|(name, _)| word.len() >= 3 && name.starts_with(&word));
+    let found = weekday(&word);
     if found.is_none() {
         let message = format!("`{}` is no day of the week", word.escape_debug());
         faults.invalid(node, message, "write one, as in `on: monday`");
     }
-    found.map(|(_, day)| *day)
+    found
 }
 
 fn day_of_month(node: &Node<'_>, faults: &Faults) -> Option<i8> {
