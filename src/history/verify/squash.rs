@@ -185,7 +185,7 @@ impl Squash<'_> {
             .is_some_and(|brought| prove_squash(&[&brought, self.rules], before, after).is_ok()))
     }
 
-    /// Judges acceptance tests that were changed together with an entry that passed by them: nobody can tell whose change came first.
+    /// Judges acceptance tests that were changed together with an entry that met them: which of the two came first is unknown.
     fn judge_tests(
         &self,
         reader: &CommitReader<'_>,
