@@ -350,6 +350,8 @@ fn add_companions(
                 too_large.push(name);
                 continue;
             }
+            // It was deleted, or the task has just moved: then the write finds that.
+            Err(StoreError::Gone { .. }) => continue,
             Err(fault) => return Err(fault.into()),
         };
         if repository.conversion(&name, &bytes)?.is_some()

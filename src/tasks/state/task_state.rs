@@ -16,7 +16,7 @@ use crate::project::workspace::{Workspace, agent_author};
 use crate::rules::{Act, ReplayedAct, StateChange, explain, flaw};
 use crate::storage::layout::task_path;
 use crate::storage::task_files;
-use crate::storage::task_files::{Snapshot, TaskPlace};
+use crate::storage::task_files::{FoundFile, Snapshot, TaskPlace};
 use crate::storage::{ProjectPath, StoreError, layout};
 use crate::tasks::state::commit_message;
 use crate::tasks::state::frozen::{
@@ -379,13 +379,29 @@ impl TaskState {
     }
 }
 
+/// The number of times that a file is found again because it was moved before it was read.
+const MOVES: usize = 3;
+
 /// Finds and reads the file of a task.
 pub(crate) fn find(
     workspace: &Workspace,
     id: &TaskId,
 ) -> Result<(Snapshot, TaskPlace), ProjectError> {
     let paths = &workspace.paths;
-    let found = task_files::find(paths, id).map_err(|error| match error {
+    let mut moves = 0;
+    loop {
+        let found = find_path(workspace, id)?;
+        match task_files::read(paths, &found.path) {
+            // Another command moved it into the archive, or back, after it was found.
+            Err(StoreError::Gone { .. }) if moves < MOVES => moves += 1,
+            read => return Ok((read?, found.place)),
+        }
+    }
+}
+
+fn find_path(workspace: &Workspace, id: &TaskId) -> Result<FoundFile, ProjectError> {
+    let paths = &workspace.paths;
+    task_files::find(paths, id).map_err(|error| match error {
         StoreError::TaskNotFound { id } => {
             let head = workspace.repository.head_for_reading().ok().and_then(|head| head.commit);
             let committed = head.and_then(|commit| path_in(workspace, commit, &id).ok().flatten());
@@ -397,8 +413,7 @@ pub(crate) fn find(
             ProjectError::NoTask { id, nearest, committed, left_out, underway }
         }
         other => other.into(),
-    })?;
-    Ok((task_files::read(paths, &found.path)?, found.place))
+    })
 }
 
 /// Fails if the task has files in two places: it was copied, and either may be the right one.
