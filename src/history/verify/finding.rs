@@ -97,6 +97,17 @@ impl BrokenRule {
     }
 }
 
+/// The numbers of the entries of a task that one commit brings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct SquashCounts {
+    pub entries: usize,
+    /// Those that only rules before the squash's parent allow.
+    pub older_rules: usize,
+    /// Those that a value of a condition led on which the entries do not hold.
+    pub unknown_ways: usize,
+}
+
 /// A broken rule in a commit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct HistoryFinding {
@@ -111,6 +122,9 @@ pub(crate) struct HistoryFinding {
     pub found: String,
     /// The later commit in which an authorized person corrected it.
     pub covered: Option<CommitId>,
+    /// The entries of a squash.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub squash: Option<SquashCounts>,
     /// True if it is a squash, and these are refused.
     #[serde(skip)]
     pub is_refused: bool,
@@ -134,6 +148,7 @@ impl HistoryFinding {
             expected: expected.into(),
             found: found.into(),
             covered: None,
+            squash: None,
             is_refused: false,
         }
     }

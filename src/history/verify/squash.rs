@@ -4,17 +4,20 @@ use std::rc::Rc;
 
 use super::children;
 use super::commit_reader::{CommitReader, is_new};
-use super::finding::{BrokenRule, HistoryFinding, RuleBreach, describe_breach, entry_count, short};
+use super::finding::{
+    BrokenRule, HistoryFinding, RuleBreach, SquashCounts, describe_breach, entry_count, short,
+};
 use super::signatures;
+use crate::domain::acceptance::AcceptanceTest;
 use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::domain::{SquashPolicy, Task, TaskId, Timestamp};
 use crate::files::task_file::{self, Defaults};
-use crate::files::yaml::Node;
 use crate::git::{ChangedFile, CommitId, LogEntry, ObjectId, Repository};
 use crate::history::commit_tasks::{ChangedTask, touches_rules};
 use crate::project::active_rules::rules_at;
 use crate::project::error::ProjectError;
 use crate::rules::{Breach, Proof, Rules, SquashProof, prove_squash};
+use crate::tasks::state::acceptance::tests_in_commit;
 
 /// The number of commits of the first-parent line that are searched for older rules.
 const LOOK_BACK: usize = 10_000;
@@ -114,6 +117,11 @@ impl Squash<'_> {
                 let mut note =
                     finding((BrokenRule::Squashed, "one step a commit".to_owned(), found));
                 note.is_refused = rules.project.squashes == SquashPolicy::Refuse;
+                note.squash = Some(SquashCounts {
+                    entries: proved.entries,
+                    older_rules: proved.older.len(),
+                    unknown_ways: proved.unknown_ways,
+                });
                 findings.push(note);
             }
             Err(_) if self.is_allowed_by_its_rules(reader, before, after)? => {
@@ -196,17 +204,15 @@ impl Squash<'_> {
         let passed =
             (known..after.history.len()).find(|place| after.history[*place].checks.tests.is_some());
         let versions = (files.before.first(), files.after.first());
-        let (Some(place), (Some((_, was)), Some((_, is)))) = (passed, versions) else {
+        let (Some(place), (Some(was), Some(is))) = (passed, versions) else {
             return Ok(None);
         };
-        let repository = &reader.workspace.repository;
-        let tests = |version: &ObjectId| {
-            let bytes = repository.read_blob(*version)?;
-            Ok::<_, ProjectError>(tests_in(self.rules, &after.id, &bytes))
-        };
+        let parent = self.entry.parents.first().copied();
+        let was = parent.map(|parent| tests_of(reader, self.rules, parent, &after.id, was));
+        let is = tests_of(reader, self.rules, self.entry.id, &after.id, is)?;
         let expected = "tests that were there before the entry that met them".to_owned();
         let found = format!("entry {}, and other tests in the same commit", place + 1);
-        Ok((tests(was)? != tests(is)?).then_some((BrokenRule::NotAllowed, expected, found)))
+        Ok((was.transpose()?.flatten() != is).then_some((BrokenRule::NotAllowed, expected, found)))
     }
 }
 
@@ -241,9 +247,19 @@ fn has_files(
     Ok(!files.before.is_empty())
 }
 
-/// Returns the acceptance tests of a version of a task.
-fn tests_in(rules: &Rules, id: &TaskId, bytes: &[u8]) -> Option<serde_json::Value> {
+/// Returns the acceptance tests of a task's version in that commit, with those of the file that it names; `None` if they are invalid.
+fn tests_of(
+    reader: &CommitReader<'_>,
+    rules: &Rules,
+    commit: CommitId,
+    id: &TaskId,
+    (path, version): &(String, ObjectId),
+) -> Result<Option<Vec<AcceptanceTest>>, ProjectError> {
+    let repository = &reader.workspace.repository;
     let workflow = rules.project.default_workflow.clone();
-    let file = task_file::parse(bytes, id, &Defaults { workflow, created: Timestamp::UNIX_EPOCH });
-    file.ok()?.field("tests").map(Node::to_value)
+    let defaults = Defaults { workflow, created: Timestamp::UNIX_EPOCH };
+    let Ok(file) = task_file::parse(&repository.read_blob(*version)?, id, &defaults) else {
+        return Ok(None);
+    };
+    Ok(tests_in_commit(repository, commit, &path.parse()?, &file).ok())
 }

@@ -15,7 +15,7 @@ use crate::files::printable::one_line;
 use crate::files::task_file::{TaskFile, passages};
 use crate::files::yaml::Fault;
 use crate::git::log::trailers::{Trailer, parse};
-use crate::git::{COMPANIONS_EDITED, CommitId, LogEntry, Person};
+use crate::git::{COMPANIONS_EDITED, CommitId, LogEntry, Person, Repository};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::test_run::{TestSetup, run_tests};
@@ -37,6 +37,19 @@ pub(crate) fn tests_in_worktree(
 ) -> Result<Vec<AcceptanceTest>, ProjectError> {
     read_tests(id, path, file, &|path| {
         task_files::read(&workspace.paths, path).map(|found| found.bytes).map_err(|e| e.to_string())
+    })
+}
+
+/// Returns the tests of a version of a task as that commit has them.
+pub(crate) fn tests_in_commit(
+    repository: &Repository,
+    commit: CommitId,
+    path: &ProjectPath,
+    file: &TaskFile,
+) -> Result<Vec<AcceptanceTest>, ProjectError> {
+    read_tests(&file.task.id, path, file, &|place| {
+        let found = repository.read(commit, place.as_str()).map_err(|error| error.to_string())?;
+        found.ok_or_else(|| "the commit has no such file".to_owned())
     })
 }
 

@@ -174,6 +174,31 @@ fn tests_that_come_with_the_entry_that_met_them_do_not_prove_it() {
 }
 
 #[test]
+fn a_file_of_tests_that_comes_with_the_entry_that_met_them_does_not_prove_it() {
+    let env = TestEnvironment::with_rules(
+        &PROJECT.replace("role: architect\n", "role: architect\n      check: tests\n"),
+        ORG,
+    );
+    let id = env.new_task(&["Add login"]);
+    env.edit(&env.task_path(&id), "\n---\n", &format!("\ntestsFile: {id}.tests.yaml\n---\n"));
+    let tests = format!("tasks/{id}.tests.yaml");
+    env.write(&tests, "- {when: {run: [\"true\"]}, then: {exit: 0}}\n");
+    env.commit_all("tests");
+    env.git(&["checkout", "-q", "-b", "work"]);
+    let _ = env.complete(&id, "agent-7").success();
+    let _ = env.say(&id, "agent-3", "complete", &[]).success();
+    squash(&env, |_| {});
+    let value = passes(&env, &["squashed"]);
+    let counts = serde_json::json!({"entries": 2, "olderRules": 0, "unknownWays": 0});
+    assert_eq!(value["findings"][0]["squash"], counts);
+    env.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    let moved = |env: &TestEnvironment| env.task_path(&id).replace(".md", ".tests.yaml");
+    squash(&env, |env| env.edit(&moved(env), "true", "echo"));
+    let output = verify(&env, &[]).code(1);
+    assert!(rules_of(&output.json()).contains(&"not_allowed"), "{output}");
+}
+
+#[test]
 fn an_entry_of_a_person_needs_its_own_proof_in_a_squash() {
     let org = format!(
         "roles:\n  backend: {{agents: [agent-7, agent-8]}}\n  architect: {{agents: [human-ada]}}\nagents:\n  agent-7:\n  \
