@@ -15,7 +15,7 @@ use super::work_finder::{Assignment, VisitEnd};
 use super::work_finder::{AvailableWork, WorkFinder};
 use crate::dispatch::workplaces::openings;
 use crate::domain::{Completion, Ticket};
-use crate::git::PromptPlace;
+use crate::git::{CommitId, PromptPlace};
 use crate::project::error::ProjectError;
 use crate::rules::RefusalKind;
 use crate::storage::header_cache::{Hint, NextLooks, Pauses, ProgramPause};
@@ -32,8 +32,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 /// The time between two searches for work while programs pause.
 const PAUSED_SEARCH: Duration = Duration::from_mins(1);
 
-/// The time between two searches of a runner that follows, while the branch does not move: times may bring work.
-const FOLLOW_SEARCH: Duration = Duration::from_secs(10);
+/// The time between two searches while the branch does not move: times may bring work.
+const SEARCH: Duration = Duration::from_secs(10);
 
 /// The time after which a runner that follows tries again what could not be done.
 const FORGET: Duration = Duration::from_mins(10);
@@ -132,7 +132,8 @@ impl<'a> RunLoop<'a> {
         audience: &mut dyn Audience,
     ) -> Result<RunOutcome, ProjectError> {
         let is_stopped = || self.stop.load(Ordering::Relaxed);
-        let mut looked: Option<Instant> = None;
+        // The time of the last search, and the commit that it saw.
+        let mut looked: Option<(Instant, Option<CommitId>)> = None;
         // The time of the last temporary error, and the pause before the next try.
         let mut obstacle: Option<(Instant, Duration)> = None;
         // The time of the first error that only a person can end, and that error.
@@ -140,10 +141,11 @@ impl<'a> RunLoop<'a> {
         loop {
             let mut found = AvailableWork::Nothing(Vec::new());
             let is_passed = obstacle.is_none_or(|(met, pause)| met.elapsed() >= pause);
+            // In a synced project a search asks the remote, so without a reason it is rare.
             let is_due = self.finder.running.is_empty()
-                || looked.is_none_or(|at| at.elapsed() >= SEARCH_INTERVAL);
+                || looked.is_none_or(|(at, saw)| at.elapsed() >= SEARCH || self.head() != saw);
             while is_passed && is_due && !is_stopped() && self.may_begin() {
-                looked = Some(Instant::now());
+                looked = Some((Instant::now(), self.head()));
                 match self.finder.find(DryRun::No) {
                     Ok(AvailableWork::Work(assignment)) => {
                         (obstacle, hindered) = (None, None);
@@ -261,17 +263,19 @@ impl<'a> RunLoop<'a> {
         for ends in [&mut self.given_up, &mut self.left] {
             ends.drain(..ends.len().saturating_sub(MOST_ENDS));
         }
-        let repository = &self.finder.workspace.repository;
-        let head = || repository.head_for_reading().ok().map(|head| head.commit);
-        let before = head();
+        let before = self.head();
         let clock = self.finder.project.clock;
         let looks = NextLooks::load(&self.finder.workspace.paths).unwrap_or_default();
         let look = looks.first(clock());
-        let is_due = || head() != before || look.is_some_and(|at| clock() >= at);
-        while start.elapsed() < FOLLOW_SEARCH && !self.stop.load(Ordering::Relaxed) && !is_due() {
+        let is_due = || self.head() != before || look.is_some_and(|at| clock() >= at);
+        while start.elapsed() < SEARCH && !self.stop.load(Ordering::Relaxed) && !is_due() {
             audience.tick();
             thread::sleep(TICK);
         }
+    }
+
+    fn head(&self) -> Option<CommitId> {
+        self.finder.workspace.repository.head_for_reading().ok()?.commit
     }
 
     fn may_begin(&self) -> bool {
@@ -356,9 +360,9 @@ impl<'a> RunLoop<'a> {
 }
 
 /// The interval of the audience's ticks while nothing happens.
-pub(crate) const TICK: Duration = Duration::from_millis(100);
-/// The interval at which an action is retried, and new work is searched for during other work.
-pub(crate) const SEARCH_INTERVAL: Duration = Duration::from_secs(1);
+pub(crate) const TICK: Duration = Duration::from_millis(50);
+/// The interval at which an action is retried.
+pub(crate) const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The result of asking people.
 enum PeopleAnswer {
@@ -457,7 +461,7 @@ fn complete_by_person(
                     audience.hear(&remark(format!("{}; it is tried again", error.problem())));
                 }
                 let began = Instant::now();
-                while began.elapsed() < SEARCH_INTERVAL {
+                while began.elapsed() < RETRY_INTERVAL {
                     if stop.load(Ordering::Relaxed) {
                         return Ok(Ok(PeopleAnswer::None));
                     }
