@@ -424,9 +424,16 @@ impl Pauses {
     }
 }
 
-/// `.aof/looks`: the times from which programs that wait for something outside look again, by ticket.
+/// `.aof/looks`: the next looks of programs that wait for something outside, by ticket.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(crate) struct NextLooks(BTreeMap<String, Timestamp>);
+pub(crate) struct NextLooks(BTreeMap<String, NextLook>);
+
+#[derive(Debug, Serialize, Deserialize)]
+struct NextLook {
+    at: Timestamp,
+    /// The reason that the program gave at its last look.
+    why: Option<String>,
+}
 
 impl Hint for NextLooks {
     const NAME: &str = "looks";
@@ -435,30 +442,35 @@ impl Hint for NextLooks {
 impl NextLooks {
     /// Returns the time of the next look at a visit; `None` if it may be looked at now.
     pub(crate) fn after(&self, ticket: &Ticket, now: Timestamp) -> Option<Timestamp> {
-        self.0.get(&ticket.to_string()).copied().filter(|at| *at > now)
+        self.0.get(&ticket.to_string()).map(|look| look.at).filter(|at| *at > now)
+    }
+
+    /// Returns the reason why the program waits, in its own words.
+    pub(crate) fn reason(&self, ticket: &Ticket) -> Option<&str> {
+        self.0.get(&ticket.to_string())?.why.as_deref()
     }
 
     /// Returns the visits that are not to be looked at yet.
     pub(crate) fn pending(&self, now: Timestamp) -> Vec<Ticket> {
-        let later = self.0.iter().filter(|(_, at)| **at > now);
+        let later = self.0.iter().filter(|(_, look)| look.at > now);
         later.filter_map(|(ticket, _)| ticket.parse().ok()).collect()
     }
 
     /// Returns the time of the first look that is not due yet.
     pub(crate) fn first(&self, now: Timestamp) -> Option<Timestamp> {
-        self.0.values().copied().filter(|at| *at > now).min()
+        self.0.values().map(|look| look.at).filter(|at| *at > now).min()
     }
 
     /// Notes the time of the next look at a visit. Those of the past are removed.
     pub(crate) fn note(
         paths: &Paths,
         ticket: &Ticket,
-        at: Timestamp,
+        (at, why): (Timestamp, Option<String>),
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let mut all = Self::load(paths).unwrap_or_default();
-        all.0.retain(|_, at| *at > now);
-        all.0.insert(ticket.to_string(), at);
+        all.0.retain(|_, look| look.at > now);
+        all.0.insert(ticket.to_string(), NextLook { at, why });
         all.save(paths)
     }
 }

@@ -11,7 +11,9 @@ use tracing::info;
 use super::answer::{AnswerSource, RunAnswer, RunQuestion};
 use super::launch::{LaunchFacts, command, has_mcp, mcp_config, secrets};
 use super::prompt::{AttemptCount, EarlierAttempt, prompt, spelled};
-use super::report::{Exit, Report, RunOutput, TroubleKind, plain_text, shortened};
+use super::report::{
+    Exit, Report, RunOutput, TroubleKind, last_lines, plain, plain_text, shortened,
+};
 use super::report_formats::read;
 use super::run_types::{RunControl, RunEvent, RunnerSetup};
 use super::verdict::verdict;
@@ -40,6 +42,10 @@ pub(crate) const OUTPUT_LIMIT: u64 = 1024 * 1024;
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// The interval at which the last printed line is reported.
 const REPORT_INTERVAL: Duration = Duration::from_millis(100);
+/// The number of the last lines of stderr that say why a program waits.
+const WAIT_LINES: usize = 3;
+/// The number of characters of these lines that are kept.
+const WAIT_LENGTH: usize = 300;
 
 /// One attempt of an agent at an open visit.
 pub(crate) struct Attempt<'a> {
@@ -286,7 +292,9 @@ impl<'a> Attempt<'a> {
         let exit = match ended.map(|ended| ended.how) {
             Ok(How::Exited(status)) if self.means_wait(status) => {
                 end.status = Some(status);
-                return Ok(Err((RunEnding::Waits, None)));
+                let stderr = plain(&printed.stderr.bytes);
+                let why = shortened(last_lines(&stderr, WAIT_LINES, 1024), WAIT_LENGTH);
+                return Ok(Err((RunEnding::Waits, Some(why).filter(|why| !why.is_empty()))));
             }
             Ok(How::Exited(status)) => {
                 end.status = Some(status);

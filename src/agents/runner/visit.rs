@@ -307,7 +307,8 @@ impl<'a> VisitRun<'a> {
         let folder = self.runs.begin()?;
         let EndedAttempt { mut record, answer, took } = attempt.make(&folder, self.control)?;
         if record.end.as_ref().is_some_and(|end| end.how == RunEnding::Waits) {
-            return Err(self.note_look(attempt, folder)?.into());
+            let why = record.end.and_then(|end| end.reason);
+            return Err(self.note_look(attempt, folder, why)?.into());
         }
         let pause = note_limit(&self.workspace().paths, attempt.launch, &record)?;
         // The agent's own completion has precedence over everything else.
@@ -345,15 +346,17 @@ impl<'a> VisitRun<'a> {
         &self,
         attempt: &Attempt<'_>,
         folder: RunAttempt,
+        why: Option<String>,
     ) -> Result<VisitEnd, ProjectError> {
         let run = &attempt.workplace.duty.run;
         let every = run.looks_every().map_or(0, Period::seconds);
         let now = (self.project.clock)();
         let at = now.saturating_add(SignedDuration::from_secs(every.cast_signed()));
         let at = at.unwrap_or(Timestamp::MAX);
-        NextLooks::note(&self.workspace().paths, &self.assignment.ticket, at, now)?;
+        let look = (at, why.clone());
+        NextLooks::note(&self.workspace().paths, &self.assignment.ticket, look, now)?;
         folder.remove()?;
-        Ok(VisitEnd::Waits(at))
+        Ok(VisitEnd::Waits(at, why))
     }
 
     /// Returns the facts about an ended attempt for the next one.

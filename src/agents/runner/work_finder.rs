@@ -264,8 +264,8 @@ pub(crate) enum VisitEnd {
     Unavailable(String),
     /// The agent's program is at a usage limit.
     Paused(ProgramPause),
-    /// The program asks to be started again at that time.
-    Waits(Timestamp),
+    /// The program asks to be started again at that time, for the reason in its own words.
+    Waits(Timestamp, Option<String>),
     /// The runner was asked to stop.
     Stopped,
 }

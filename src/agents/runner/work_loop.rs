@@ -337,11 +337,12 @@ impl<'a> RunLoop<'a> {
             VisitEnd::Stopped => {
                 self.finder.tried.insert(ticket, "it was stopped".to_owned());
             }
-            // Each look is not worth a line.
-            VisitEnd::Waits(at) => {
-                if self.reported.insert(format!("{ticket} waits")) {
-                    let text =
-                        format!("it is not time yet; its program looks again at {}", clock(at));
+            // A line is worth the first look, and each one with another reason.
+            VisitEnd::Waits(at, why) => {
+                let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+                if self.reported.insert(format!("{ticket} waits{why}")) {
+                    let at = clock(at);
+                    let text = format!("it is not time yet{why}; its program looks again at {at}");
                     audience.hear(&RunEvent::remark(&ticket, text));
                 }
             }

@@ -211,6 +211,7 @@ fn reasons(workspace: &Workspace, state: &TaskState) -> Vec<String> {
             Fix::from(Remedy::Run)
         )
     }));
+    list.extend(looks.reason(&task.ticket()).map(|why| format!("its program said: {why}")));
     let zone = &rules.project.timezone;
     let later = task.plan.not_before.filter(|day| day.begins(zone) > workspace.now());
     list.extend(later.map(|day| format!("it is not handed out before {}", day.in_words())));

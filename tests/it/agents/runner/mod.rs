@@ -12,5 +12,6 @@ mod selection;
 mod terminal;
 mod usage_limits;
 mod verdicts;
+mod wait_reasons;
 mod whole_workflows;
 mod workflow_run;
