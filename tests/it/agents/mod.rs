@@ -1,6 +1,8 @@
 //! Agents: by tool calls, by runners, and by instructions.
 
+pub(crate) mod forge;
 mod instruction_files;
 mod mcp;
+mod recipes;
 mod runner;
 mod trust;

@@ -246,9 +246,12 @@ impl TestEnvironment {
         let morning: jiff::Timestamp = MORNING.parse().unwrap();
         let now = (morning + jiff::SignedDuration::from_secs(second.into())).to_string();
         let mut command = Command::new(found(program.as_ref()));
+        let own = self.home().join("bin");
+        let own = Some(own).filter(|own| own.is_dir()).into_iter();
+        let path = std::env::join_paths(own.chain(std::env::split_paths(&*PATH_WITH_AOF))).unwrap();
         command
             .env_clear()
-            .env("PATH", &*PATH_WITH_AOF)
+            .env("PATH", path)
             .env("HOME", self.home())
             .env("LC_ALL", "C.UTF-8")
             .env("TZ", "UTC")

@@ -10,6 +10,7 @@ use aof::files::diagnostic::{ColorMode, render_all};
 use aof::rules::Rules;
 use serde_json::Value;
 
+use crate::agents::forge::{Forge, check, copy_recipes, request};
 use crate::support::environment::{TestEnvironment, is_of_a_person, silent_terminal};
 use crate::support::scripted_agents::timeless;
 use crate::support::workflow_walker::walk;
@@ -286,6 +287,8 @@ struct Reader<'a> {
     /// The task that was made last.
     task: String,
     trusts: bool,
+    /// The forge, for the page that needs one.
+    forge: Option<Forge>,
     ran: usize,
 }
 
@@ -293,7 +296,12 @@ impl<'a> Reader<'a> {
     fn new(page: &'a str) -> Self {
         let env = TestEnvironment::without_repository();
         let start = env.path("").display().to_string().trim_end_matches('/').to_owned();
-        Self { page, env, start, task: ID.to_owned(), trusts: false, ran: 0 }
+        let forge = (page == "pull-requests.md").then(|| Forge::new(&env));
+        if let Some(forge) = &forge {
+            forge.issue(12, "Log out", "It is not there.");
+            copy_recipes(&env.home().join("aof/docs/recipes"));
+        }
+        Self { page, env, start, task: ID.to_owned(), trusts: false, forge, ran: 0 }
     }
 
     /// Writes the files of a block, or runs its commands.
@@ -356,13 +364,17 @@ impl<'a> Reader<'a> {
         if is_of_a_person(&words) || matches!(words.first(), Some(&("approve" | "reject"))) {
             shell.stdin(silent_terminal());
         }
-        let known = self.env.files("tasks");
+        if let Some(forge) = self.forge.as_ref().filter(|_| line.starts_with("gh pr create")) {
+            forge.requests(&self.task, &[request(7, "OPEN", &"1".repeat(40))]);
+            forge.checks(7, &[check("pass", "test")]);
+            let url = "https://github.com/ada/shop/pull/7\n";
+            forge.answer("create", &["pr", "create", "--fill"], (url, "", 0));
+        }
+        let tasks = || [self.env.files("tasks"), self.env.files(".aof/branch/tasks")].concat();
+        let known = tasks();
         let output = self.env.run(shell);
-        let made = self
-            .env
-            .files("tasks")
-            .into_iter()
-            .find(|path| !known.contains(path) && line.contains("aof new"));
+        let makes = ["aof new", "adopt-issue"].iter().any(|word| line.contains(word));
+        let made = tasks().into_iter().find(|path| !known.contains(path) && makes);
         if let Some(path) = made {
             Path::new(&path).file_stem().unwrap().to_str().unwrap().clone_into(&mut self.task);
         }
