@@ -89,7 +89,7 @@ fn waiting_at(
             .filter_map(agent)
             .collect(),
         lapsed_agent: branch.map_or(&task.routing.lost, |branch| &branch.lost).clone(),
-        is_looked_at: workplace.duty.run.looks_every().is_some(),
+        is_looked_at: workplace.looks_every().is_some(),
         role: role.clone(),
     })
 }
@@ -191,7 +191,7 @@ pub(crate) fn openings(rules: &Rules, task: &Task) -> Vec<Opening> {
             agents: eligible_agents_at(rules, task, workplace),
             people_only: workplace.requires_human(rules),
             blockers,
-            looks_every: workplace.duty.run.looks_every().filter(|_| workplace.holder.is_none()),
+            looks_every: workplace.looks_every().filter(|_| workplace.holder.is_none()),
         }
     };
     Workplace::open(rules, task).iter().map(opening).collect()

@@ -87,7 +87,7 @@ pub fn preview_of(
                 agents,
                 people_only: workplace.requires_human(rules),
                 blockers: None,
-                looks_every: workplace.duty.run.looks_every(),
+                looks_every: workplace.looks_every(),
             };
             let (file, path, in_force) = (file.clone(), path.clone(), workspace.rules()?);
             let open = RunnableVisit { in_force, file, path, opening, context };

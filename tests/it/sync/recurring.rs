@@ -65,6 +65,29 @@ fn a_task_is_made_once_a_period_and_missed_periods_are_not_made_up_for() {
 }
 
 #[test]
+fn a_clock_that_jumps_makes_no_second_task_of_a_period() {
+    let env = TestEnvironment::new();
+    env.write("project.yaml", format!("{PROJECT}{}", weekly("")));
+    env.commit_all("recurring");
+    env.pass_minutes(7 * DAY);
+    assert!(sweep(&env).contains(": created"));
+    let at = |now: &str| {
+        let mut command = env.aof_command(&["sweep"]);
+        command.env("AOF_NOW", now);
+        env.run(command).success().stdout
+    };
+    for back in ["2026-02-23T08:00:00Z", "2026-02-17T08:00:00Z", "2020-01-01T00:00:00Z"] {
+        assert_eq!(at(back), "nothing is due\n", "{back}");
+    }
+    assert_eq!(sweep(&env), "nothing is due\n");
+    assert!(at("2027-02-23T10:00:00Z").contains(": created"));
+    assert_eq!(sweep(&env), "nothing is due\n");
+    env.pass_minutes(7 * DAY);
+    assert!(sweep(&env).contains(": created"), "the week that the clock had jumped over");
+    assert_eq!(made(&env).len(), 3);
+}
+
+#[test]
 fn a_rule_with_other_times_begins_with_its_next_period_and_one_may_wait_for_an_open_task() {
     let env = TestEnvironment::new();
     env.write("project.yaml", format!("{PROJECT}{}", weekly(", skipIfOpen: true")));

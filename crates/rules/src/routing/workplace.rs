@@ -5,8 +5,8 @@ use crate::refusal::Refusal;
 use crate::workflow::graph::goes_back;
 use crate::workflow::rules::Rules;
 use aof_domain::{
-    AgentId, Branch, Completion, Duty, Ending, Gate, GateId, Identity, Outcome, RoleId, Station,
-    Task, Verdict, Visit, Workflow,
+    AgentId, Branch, Completion, Duty, Ending, Gate, GateId, Identity, Outcome, Period, RoleId,
+    Station, Task, Verdict, Visit, Workflow,
 };
 
 /// A gate, or a branch of one, at which agents work.
@@ -34,6 +34,12 @@ impl<'a> Workplace<'a> {
             holder: task.routing.agent.as_ref(),
             ..workplace
         })
+    }
+
+    /// Returns how often a program looks whether the gate may be passed; `None` if an agent works there. A visit that was escalated is
+    /// work of its new role.
+    pub fn looks_every(&self) -> Option<Period> {
+        self.duty.run.looks_every().filter(|_| *self.role == self.duty.role)
     }
 
     /// Returns the workplace of a branch of the task's open visit; `None` without such a branch, or if the rules no longer have it.

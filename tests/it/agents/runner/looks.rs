@@ -114,6 +114,24 @@ fn a_program_looks_at_a_gate_that_its_agent_has_claimed_by_hand_no_oftener() {
     assert_eq!(shown(&env, &id)["routing"]["agent"], "gh");
 }
 
+#[test]
+fn a_program_that_never_stops_waiting_is_ended_by_the_limit_of_its_gate() {
+    let env = environment();
+    env.edit("project.yaml", "timeout: 7d", "timeout: 1d, escalateTo: backend");
+    env.commit_all("a day");
+    let id = landing(&env);
+    let _ = env.aof(&["run", "--agent", "gh"]);
+    env.pass_minutes(24 * 60);
+    let _ = env.aof(&["sweep"]).success();
+    let task = shown(&env, &id);
+    assert_eq!(task["routing"]["role"], "backend", "{task}");
+    // The work is another role's now, which an agent asks for as usual.
+    let _ = env.aof(&["run", "--agent", "gh"]);
+    assert_eq!(looks(&env), 1);
+    let next = env.aof(&["next", "--agent", "coder", "--json"]).success().json();
+    assert_eq!(next["task"]["title"], "Land it", "{next}");
+}
+
 /// A runner that is killed when the test ends.
 struct Following(std::process::Child);
 
