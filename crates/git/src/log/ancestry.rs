@@ -29,6 +29,8 @@ pub struct Distance {
     pub behind: usize,
 }
 
+/// The number of the first commit of a graph.
+const FIRST: usize = 0;
 /// An ancestor of a known commit.
 const KNOWN: Colours = 1;
 /// The first of two commits, or an ancestor of it.
@@ -69,9 +71,9 @@ impl Repository {
         since: &[CommitId],
         until: CommitId,
     ) -> Result<CommitRange, GitError> {
-        let (graph, last) = self.graph_between(since, until, RootSearch::Certain)?;
+        let graph = self.graph_between(since, &[until], RootSearch::Certain)?;
         let mut range = CommitRange { commits: Vec::new(), ends: Vec::new() };
-        for number in in_order(graph.commits(), last) {
+        for number in in_order(graph.commits(), FIRST) {
             let commit = &graph.commits()[number];
             if commit.is_cut_off {
                 range.ends.push(commit.id);
@@ -80,6 +82,20 @@ impl Repository {
             }
         }
         Ok(range)
+    }
+
+    /// Returns the ancestors of any of `until` (inclusive) that are not ancestors of `since`, in no order.
+    pub fn commits_gained(
+        &self,
+        since: &[CommitId],
+        until: &[CommitId],
+    ) -> Result<Vec<CommitId>, GitError> {
+        if until.iter().all(|commit| since.contains(commit)) {
+            return Ok(Vec::new());
+        }
+        let graph = self.graph_between(since, until, RootSearch::Certain)?;
+        let new = graph.commits().iter().filter(|commit| !commit.has(KNOWN));
+        Ok(new.map(|commit| commit.id).collect())
     }
 
     /// Returns the first-parent commits that were added to a branch since it was at `known`, oldest first. After a rewrite, these
@@ -92,9 +108,9 @@ impl Repository {
         if !self.has_commit(known) {
             return Ok(None);
         }
-        let (mut graph, last) = self.start_graph(&[known], head)?;
+        let mut graph = self.start_graph(&[known], &[head])?;
         let line = loop {
-            let line = new_line(graph.commits(), last);
+            let line = new_line(graph.commits(), FIRST);
             let Some(oldest) = line.last().copied() else { break line };
             // If the oldest one is new, so are its descendants.
             for parent in graph.commits()[oldest].parents().to_vec() {
@@ -196,18 +212,18 @@ impl Repository {
         until: CommitId,
         root_search: RootSearch,
     ) -> Result<usize, GitError> {
-        let (graph, _) = self.graph_between(&[known], until, root_search)?;
+        let graph = self.graph_between(&[known], &[until], root_search)?;
         Ok(graph.commits().iter().filter(|commit| !commit.has(KNOWN)).count())
     }
 
-    /// Reads the ancestors of `until`, and colours exactly the known ones. Also returns the number of `until`.
+    /// Reads the ancestors of `until`, and colours exactly the known ones.
     fn graph_between(
         &self,
         since: &[CommitId],
-        until: CommitId,
+        until: &[CommitId],
         root_search: RootSearch,
-    ) -> Result<(CommitGraph<'_>, usize), GitError> {
-        let (mut graph, last) = self.start_graph(since, until)?;
+    ) -> Result<CommitGraph<'_>, GitError> {
+        let mut graph = self.start_graph(since, until)?;
         let mut ruled_out = BTreeSet::new();
         loop {
             let oldest_parents = oldest_parents(graph.commits())
@@ -221,7 +237,7 @@ impl Repository {
                 // A root has no parents to colour.
                 (beginnings, root_search.most(graph.commits().len()))
             } else {
-                return Ok((graph, last));
+                return Ok(graph);
             };
             round.truncate(BATCH);
             graph.rule_out(&round, most)?;
@@ -233,15 +249,17 @@ impl Repository {
     fn start_graph(
         &self,
         since: &[CommitId],
-        until: CommitId,
-    ) -> Result<(CommitGraph<'_>, usize), GitError> {
+        until: &[CommitId],
+    ) -> Result<CommitGraph<'_>, GitError> {
         let mut graph = CommitGraph::new(self, |colours| colours);
-        let last = graph.mark(until, 0)?;
+        for commit in until {
+            graph.mark(*commit, 0)?;
+        }
         for known in since {
             graph.mark(*known, KNOWN)?;
         }
         graph.run_until(KNOWN, |_| false)?;
-        Ok((graph, last))
+        Ok(graph)
     }
 }
 

@@ -109,6 +109,28 @@ impl Repository {
         Ok(first)
     }
 
+    /// Returns whether a commit changed a folder of the project against its first parent, and nothing else in the repository. Reads only
+    /// the trees above the folder. At the end of a shallow clone, nothing is known of the parent, so the answer is `false`.
+    pub fn changes_only(&self, id: CommitId, folder: &str) -> Result<bool, GitError> {
+        let (before, after) = self.own_trees(id)?;
+        let Some(before) = before.filter(|before| *before != after) else { return Ok(false) };
+        let (trees, path) = (self.trees(), self.full_path(folder));
+        let parts = path.split('/').scan(0, |at, name| {
+            let above = &path[..*at];
+            *at += name.len() + 1;
+            Some((above, name))
+        });
+        for (above, name) in parts {
+            let [mut before, mut after] = [trees.names(before, above)?, trees.names(after, above)?];
+            before.remove(name.as_bytes());
+            after.remove(name.as_bytes());
+            if before != after {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Returns the trees of a commit's first parent and of the commit.
     fn own_trees(&self, id: CommitId) -> Result<(Option<ObjectId>, ObjectId), GitError> {
         let links = self.links(id)?;
