@@ -157,6 +157,33 @@ pub struct Link {
     pub url: String,
 }
 
+impl Link {
+    /// Returns the name of the pull request, merge request or issue that its URL leads to.
+    ///
+    /// `https://github.com/acme/shop/pull/12/files` is `PR acme/shop#12`, `https://gitlab.com/acme/web/shop/-/merge_requests/3` is
+    /// `MR acme/web/shop!3`, and `https://codeberg.org/acme/shop/issues/7` is `acme/shop#7`.
+    pub fn request(&self) -> Option<String> {
+        let rest =
+            self.url.strip_prefix("https://").or_else(|| self.url.strip_prefix("http://"))?;
+        let path = rest.split(['?', '#']).next()?.split_once('/')?.1;
+        let parts: Vec<&str> = path.split('/').collect();
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        let named = |place: usize| {
+            let (kind, sign) = match parts[place] {
+                "pull" | "pulls" | "pull-requests" => ("PR ", '#'),
+                "merge_requests" => ("MR ", '!'),
+                "issues" => ("", '#'),
+                _ => return None,
+            };
+            let number = parts.get(place + 1).filter(|number| is_number(number))?;
+            let project = &parts[..place];
+            let project = project.strip_suffix(&["-"]).unwrap_or(project).join("/");
+            Some(format!("{kind}{project}{sign}{number}"))
+        };
+        (2..parts.len()).find_map(named)
+    }
+}
+
 impl fmt::Display for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.title {

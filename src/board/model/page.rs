@@ -6,8 +6,8 @@ use serde_json::Value;
 use super::activity::{ActivityEntry, ActivityKind, CREATED, task_activity};
 use crate::dispatch::workplaces::{Opening, openings};
 use crate::domain::{
-    AgentId, Due, GateId, Map, Outcome, Priority, ReviewContext, RoleId, Status, Task, TaskId,
-    Ticket, Timestamp, Visit, WorkflowName, approving, rejecting,
+    AgentId, Due, GateId, Link, Map, Outcome, Priority, ReviewContext, RoleId, Status, Task,
+    TaskId, Ticket, Timestamp, Visit, WorkflowName, approving, rejecting,
 };
 use crate::files::event::render::step_words;
 use crate::files::json;
@@ -78,6 +78,7 @@ pub(crate) struct TaskSheet {
     pub tags: Vec<String>,
     pub parent: Option<TaskId>,
     pub depends_on: Vec<TaskId>,
+    pub links: Vec<Link>,
     /// The acts that the file does not have, as claims and edits, the latest first; empty unless they were read.
     pub log: Vec<ActivityEntry>,
 }
@@ -128,6 +129,7 @@ impl TaskSheet {
             tags: task.tags.clone(),
             parent: task.parent.clone(),
             depends_on: task.depends_on.clone(),
+            links: task.plan.links.clone(),
             log: Vec::new(),
         }
     }

@@ -9,7 +9,7 @@ use super::markdown::markdown;
 use super::parts::{bars, due_class, hue, icon, planned, sign, state, tags, turn_class};
 use crate::board::model::columns::{BoardView, Card};
 use crate::board::model::page::{OpenPoint, OpeningPage, TaskDetails};
-use crate::domain::{CompletionId, GateId, Priority, Status, TaskId};
+use crate::domain::{CompletionId, GateId, Link, Priority, Status, TaskId};
 use crate::tasks::view::phrases::{self, TurnKind};
 
 pub(crate) mod diff;
@@ -206,6 +206,7 @@ fn fold(frame: &PageFrame, page: &TaskDetails, board: &BoardView, graph: &Markup
                 }, editor(frame, page, "the task that it is a part of", html! {
                     input type="text" name="parent" aria-label="Id of the task that it is a part of" value=(sheet.parent.as_ref().map(TaskId::as_str).unwrap_or_default());
                 })))
+                @for link in &sheet.links { (field("Link", link_to(link), html! {})) }
                 @for id in &sheet.depends_on { (field("After", related(frame, board, id), html! {})) }
                 @for card in board.cards().filter(|card| card.waiting_for.contains(&page.id)) { (field("Before", related(frame, board, &card.id), html! {})) }
                 @for card in board.cards().filter(|card| card.words.parent.as_ref() == Some(&page.id)) { (field("Part", related(frame, board, &card.id), html! {})) }
@@ -224,6 +225,14 @@ fn fold(frame: &PageFrame, page: &TaskDetails, board: &BoardView, graph: &Markup
             }
         }
     }
+}
+
+/// Returns a link of the plan. Only a web page can be opened.
+fn link_to(link: &Link) -> Markup {
+    let words = [link.request(), link.title.clone()].into_iter().flatten().collect::<Vec<_>>();
+    let words = if words.is_empty() { link.url.clone() } else { words.join(" ") };
+    let is_page = ["https://", "http://"].iter().any(|start| link.url.starts_with(start));
+    html! { @if is_page { a dir="auto" href=(link.url) { (words) } } @else { span dir="auto" title=(link.url) { (words) } } }
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "a part is made where it is passed")]

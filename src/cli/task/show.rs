@@ -257,7 +257,10 @@ impl ShownTask<'_> {
         facts.extend(self.relations());
         let plan = &task.plan;
         facts.extend(plan.milestone.as_ref().map(|name| ("Milestone", one_line(name))));
-        let link = |link: &Link| ("Link", one_line(&link.to_string()));
+        let link = |link: &Link| {
+            let request = link.request().map(|request| one_line(&request) + "  ");
+            ("Link", request.unwrap_or_default() + &one_line(&link.to_string()))
+        };
         facts.extend(plan.links.iter().map(link));
         let is_shown = |key: &str| plan.priority.is_some() || key != "priority";
         let metadata = task.metadata.iter().filter(|(key, _)| is_shown(key));

@@ -2,6 +2,7 @@
 
 use insta::assert_snapshot;
 
+use crate::cli::web::Board;
 use crate::support::checker::check;
 use crate::support::environment::TestEnvironment;
 
@@ -323,4 +324,34 @@ fn an_overdue_visit_counts_as_a_timeout_for_good() {
     let _ = env.complete(&format!("{id}@1"), "agent-7");
     assert_eq!(counted().as_deref(), Some("1"));
     let _ = env.aof(&["verify"]).success();
+}
+
+#[test]
+fn links_to_pull_requests_have_their_names() {
+    let env = TestEnvironment::new();
+    let links = [
+        "https://github.com/acme/shop/pull/12/files?w=1#top",
+        "https://gitlab.com/acme/web/shop/-/merge_requests/3",
+        "https://codeberg.org/acme/shop/issues/7",
+        "https://example.org/design/12",
+        "javascript:alert(1)/x/pull/1",
+    ];
+    let args: Vec<&str> =
+        ["Add login"].into_iter().chain(links.iter().flat_map(|link| ["--link", link])).collect();
+    let id = env.new_task(&args);
+    let shown = env.aof(&["show", &id]).success().stdout;
+    let shown: Vec<&str> = shown.lines().filter(|line| line.contains('/')).collect();
+    assert_snapshot!(shown.join("\n"), @"
+    Link  PR acme/shop#12  https://github.com/acme/shop/pull/12/files?w=1#top
+          MR acme/web/shop!3  https://gitlab.com/acme/web/shop/-/merge_requests/3
+          acme/shop#7  https://codeberg.org/acme/shop/issues/7
+          https://example.org/design/12
+          javascript:alert(1)/x/pull/1
+    File  tasks/AOF-xxxxx.md
+    ");
+    let board = Board::start(&env, &[]);
+    let page = board.get(&format!("/project/tasks/{id}")).body;
+    assert!(page.contains(&format!("href=\"{}\">PR acme/shop#12</a>", links[0])), "{page}");
+    assert!(page.contains(&format!("href=\"{}\">MR acme/web/shop!3</a>", links[1])), "{page}");
+    assert!(!page.contains("href=\"javascript:"), "{page}");
 }
