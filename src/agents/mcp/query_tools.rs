@@ -38,6 +38,9 @@ const UNREADABLE_SHARE: usize = 8 * 1024;
 /// The largest size of one item in bytes, so that it fits into each list.
 const LONGEST_ITEM: usize = 50 * 1024;
 
+/// The greatest size in bytes of the list of a task's commits.
+const COMMITS: usize = 4 * 1024;
+
 /// The number of issues that the project's status shows.
 const MOST_ISSUES: usize = 20;
 
@@ -75,7 +78,7 @@ pub(crate) fn get(project: &OpenProject<'_>, given: &Arguments) -> Result<Value,
     let ticket = project.task(given)?;
     let (view, _) = show(&project.workspace, &ticket.task)?;
     let rules = project.rules();
-    let mut value = view.value(rules);
+    let mut value = view.value(&project.workspace, rules);
     let workplace = Workplace::find(rules, &view.file.task, ticket.branch.as_ref());
     let context = workplace
         .and_then(|workplace| brief_of(&project.workspace, rules, &view.file, &workplace))
@@ -102,6 +105,9 @@ pub(crate) fn get(project: &OpenProject<'_>, given: &Arguments) -> Result<Value,
     cut_body(&mut value, given.count("offset").unwrap_or(0), longest);
     for list in ["statements", "earlierReviews"] {
         keep_latest(&mut value, list, 0, LONGEST_ITEM);
+    }
+    if let Some(all) = value.get("commits").and_then(Value::as_array) {
+        value["commits"] = json!(within(COMMITS, COMMITS, all.iter().cloned()));
     }
     let from = given.count("historyOffset");
     let mut room = LONGEST_LIST.saturating_sub(bytes_of(&value) - bytes_of(&value["gateHistory"]));

@@ -18,6 +18,7 @@ use crate::rules::Rules;
 use crate::rules::outputs::{Field, FieldInput};
 use crate::rules::routing::reviews::{settled_since_rejection, standing_reviews};
 use crate::tasks::view::brief::{brief_markdown, task_brief};
+use crate::tasks::view::code_commits::CodeCommit;
 use crate::tasks::view::phrases::{act, leads_to};
 use crate::tasks::view::task_view::show;
 use crate::tasks::view::why::{OutcomeEffect, OutcomePreview, why};
@@ -79,6 +80,8 @@ pub(crate) struct TaskSheet {
     pub parent: Option<TaskId>,
     pub depends_on: Vec<TaskId>,
     pub links: Vec<Link>,
+    /// The commits of code that name it; empty unless they were read.
+    pub commits: Vec<CodeCommit>,
     /// The acts that the file does not have, as claims and edits, the latest first; empty unless they were read.
     pub log: Vec<ActivityEntry>,
 }
@@ -130,6 +133,7 @@ impl TaskSheet {
             parent: task.parent.clone(),
             depends_on: task.depends_on.clone(),
             links: task.plan.links.clone(),
+            commits: Vec::new(),
             log: Vec::new(),
         }
     }

@@ -10,6 +10,7 @@ use super::parts::{bars, due_class, hue, icon, planned, sign, state, tags, turn_
 use crate::board::model::columns::{BoardView, Card};
 use crate::board::model::page::{OpenPoint, OpeningPage, TaskDetails};
 use crate::domain::{CompletionId, GateId, Link, Priority, Status, TaskId};
+use crate::tasks::view::code_commits::{CodeCommit, LATEST};
 use crate::tasks::view::phrases::{self, TurnKind};
 
 pub(crate) mod diff;
@@ -58,6 +59,7 @@ pub(crate) fn task(
                     @if let Some(Value::String(text)) = page.frontmatter.get("description") { p.description { (text) } }
                     @if page.sheet.text.trim().is_empty() { p.muted { "This task has no text." } } @else { (markdown(&page.sheet.text)) }
                 }
+                (commits(frame, &page.sheet.commits))
                 section aria-labelledby="history-head" {
                     h2 #history-head { "History" }
                     @if frame.acts() { (comment_form(frame, page, kept)) }
@@ -233,6 +235,33 @@ fn link_to(link: &Link) -> Markup {
     let words = if words.is_empty() { link.url.clone() } else { words.join(" ") };
     let is_page = ["https://", "http://"].iter().any(|start| link.url.starts_with(start));
     html! { @if is_page { a dir="auto" href=(link.url) { (words) } } @else { span dir="auto" title=(link.url) { (words) } } }
+}
+
+/// Returns the commits of code that name the task: the latest, and the others in a fold.
+fn commits(frame: &PageFrame, commits: &[CodeCommit]) -> Markup {
+    let (latest, others) = commits.split_at(commits.len().min(LATEST));
+    let list = |commits: &[CodeCommit]| {
+        html! {
+            ul.points.commits { @for commit in commits {
+                li {
+                    @if commit.branches.is_empty() { (sign("done", "ok", "merged")) } @else { (sign("half", "", "not merged")) }
+                    p {
+                        bdi { (commit.subject) } " "
+                        small title=(commit.commit) { code { (commit.short()) } " " bdi { (commit.author) } ", " (frame.ago(commit.time)) @for branch in &commit.branches { ", " bdi { (branch) } } }
+                    }
+                }
+            } }
+        }
+    };
+    html! {
+        @if !commits.is_empty() {
+            section #commits aria-labelledby="commits-head" {
+                h2 #commits-head { "Commits" }
+                (list(latest))
+                @if !others.is_empty() { (more(&format!("{} more", others.len()), list(others))) }
+            }
+        }
+    }
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "a part is made where it is passed")]

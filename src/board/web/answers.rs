@@ -43,6 +43,7 @@ use crate::storage::lock::is_watched;
 use crate::storage::random::ulid;
 use crate::tasks::complete::{Signing, what_to_sign};
 use crate::tasks::headers::mentions::note_seen;
+use crate::tasks::view::code_commits::code_commits;
 use crate::tasks::view::phrases;
 use crate::tasks::view::task_view::show;
 
@@ -255,7 +256,9 @@ fn show_task(
     let rules = &in_force.rules;
     let graph = graph_of(rules, page, &board);
     let mut page = page.clone();
-    read_log(&asked.workspace()?, &mut page)?;
+    let workspace = asked.workspace()?;
+    read_log(&workspace, &mut page)?;
+    page.sheet.commits = code_commits(&workspace, rules, &page.id).unwrap_or_default();
     let page = &page;
     let id = fresh_id(asked)?;
     let content = task_page::task(&frame, page, &board, Some(&id), kept, &graph);

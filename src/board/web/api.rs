@@ -327,8 +327,9 @@ fn brief(asked: &Asked) -> Result<Value, ApiFault> {
 }
 
 fn document(asked: &Asked, id: &TaskId) -> Result<Value, ApiFault> {
-    let (view, in_force) = show(&asked.workspace()?, id)?;
-    Ok(view.value(&in_force.rules))
+    let workspace = asked.workspace()?;
+    let (view, in_force) = show(&workspace, id)?;
+    Ok(view.value(&workspace, &in_force.rules))
 }
 
 fn status(asked: &Asked) -> Result<Value, ApiFault> {

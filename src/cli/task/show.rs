@@ -27,6 +27,7 @@ use crate::tasks::headers::lookup;
 use crate::tasks::headers::summary::{ChildProgress, TaskSummary};
 use crate::tasks::headers::waiting::decisions_at;
 use crate::tasks::state::acceptance::{test_lines, tests_in_worktree};
+use crate::tasks::view::code_commits::{CodeCommit, LATEST, code_commits};
 use crate::tasks::view::phrases::{self, ShortIds, TurnKind, ago, lasting, name};
 use crate::tasks::view::task_view::{TaskView, named_entries, show, summary_of};
 
@@ -36,7 +37,9 @@ const READABLE: usize = 88;
 const FEW: usize = 6;
 /// The columns around the title of a related task: the label, spaces, and how many parts are done.
 const AROUND_TITLE: usize = 26;
-/// The least columns for that title.
+/// The columns around the subject of a commit, besides its author, time and branch.
+const AROUND_SUBJECT: usize = 13;
+/// The least columns for a title or a subject.
 const NARROWEST: usize = 8;
 /// The note on a person whose commit has only the name.
 pub(super) const NOT_SEEN: &str = "named, not seen";
@@ -67,7 +70,7 @@ pub(crate) fn run_show(session: &Session, args: &ShowArgs) -> CliResult {
     let task = &view.file.task;
     let named = named_entries(&workspace, &in_force, &view.path, task)?;
     if session.output.is_json() {
-        let mut value = view.value(&in_force.rules);
+        let mut value = view.value(&workspace, &in_force.rules);
         for place in &named {
             value["gateHistory"][*place]["namedNotSeen"] = json!(true);
         }
@@ -90,7 +93,11 @@ pub(crate) fn run_show(session: &Session, args: &ShowArgs) -> CliResult {
             is_exact: session.verbose,
         };
         let named = named.iter().map(|place| &task.history[*place]).collect::<Vec<_>>();
-        session.output.page(&page.text(&named));
+        let commits = code_commits(&workspace, &in_force.rules, &task.id).unwrap_or_else(|error| {
+            session.warn(&inert(&format!("the commits that name it cannot be read: {error}")));
+            Vec::new()
+        });
+        session.output.page(&page.text(&named, &commits));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -106,7 +113,7 @@ struct ShownTask<'p> {
 }
 
 impl ShownTask<'_> {
-    fn text(&self, named: &[&Visit]) -> String {
+    fn text(&self, named: &[&Visit], commits: &[CodeCommit]) -> String {
         let (view, rules) = (self.view, &self.in_force.rules);
         let task = &view.file.task;
         let mut page = TaskPage::new(task);
@@ -134,6 +141,7 @@ impl ShownTask<'_> {
             page.line(format!("  {}, {}", person(rules, &comment.by), self.ago(comment.at)));
             markdown(&mut page, &comment.text, "    ");
         }
+        self.add_commits(&mut page, commits);
         page.line("");
         page.columns(&self.facts(named));
         let way = self.way();
@@ -231,6 +239,28 @@ impl ShownTask<'_> {
             if let Some(notes) = &review.notes {
                 markdown(page, notes, "      ");
             }
+        }
+    }
+
+    /// Adds the latest commits that name the task; with exact times, all of them.
+    fn add_commits(&self, page: &mut TaskPage, commits: &[CodeCommit]) {
+        if commits.is_empty() {
+            return;
+        }
+        page.head("Commits");
+        let shown = if self.is_exact { commits.len() } else { LATEST.min(commits.len()) };
+        for commit in &commits[..shown] {
+            let mut from = format!("{}, {}", one_line(&commit.author), self.ago(commit.time));
+            from.extend(commit.branches.first().map(|name| format!(", on {}", one_line(name))));
+            let room = width().saturating_sub(AROUND_SUBJECT);
+            let from = cut(&from, room.saturating_sub(NARROWEST));
+            let room = room.saturating_sub(from.width());
+            let (id, subject) = (cyan(commit.short()), one_line(&commit.subject));
+            page.line(format!("  {id}  {}  {}", cut(&subject, room), dim(from)));
+        }
+        if shown < commits.len() {
+            let (more, id) = (commits.len() - shown, &self.view.file.task.id);
+            page.line(format!("  and {more} more: aof show {id} -v"));
         }
     }
 

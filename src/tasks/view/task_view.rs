@@ -31,6 +31,7 @@ use crate::tasks::headers::summary::{Awaited, NEW, TaskSummary, WAITING};
 use crate::tasks::plan::{Changed, DryRun, adoption_step};
 use crate::tasks::state::commit_message;
 use crate::tasks::state::task_state::{TaskState, find, noting_head, parse};
+use crate::tasks::view::code_commits::code_commits;
 
 /// A task to be shown.
 pub(crate) struct TaskView {
@@ -107,11 +108,15 @@ impl TaskView {
         }
     }
 
-    /// Returns the task for `--json`, with the word that people see: `status` is the file's.
-    pub(crate) fn value(&self, rules: &Rules) -> Value {
+    /// Returns the task for `--json`, with the word that people see: `status` is the file's. It lacks the commits of code if git's branches
+    /// cannot be read.
+    pub(crate) fn value(&self, workspace: &Workspace, rules: &Rules) -> Value {
         let mut value = task_value(rules, &self.file, &self.path);
         value["state"] = json!(self.shown_state());
         value["waitingFor"] = json!(self.awaited.tasks);
+        if let Ok(commits) = code_commits(workspace, rules, &self.file.task.id) {
+            value["commits"] = json!(commits);
+        }
         value
     }
 }

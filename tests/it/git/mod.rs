@@ -1,6 +1,7 @@
 //! Repositories in all their states: indexes, worktrees, branches, damage.
 
 mod aof_folder;
+mod code_commits;
 mod committed_aof_folder;
 mod configuration;
 mod damaged_repository;
