@@ -328,6 +328,37 @@ fn forks_loops_and_conditions_are_replayed() {
 }
 
 #[test]
+fn branches_that_a_changed_condition_opened_are_counted_as_not_known() {
+    let rules = "\
+workflow:
+  gates:
+    - {id: build, role: backend}
+    - id: reviews
+      type: fork
+      branches:
+        - {id: code, role: architect}
+        - {id: docs, role: backend}
+        - {id: law, role: architect, when: tags.includes('law')}
+    - {id: ship, role: architect}
+";
+    for (tag, later) in [("law", "--untag"), ("soon", "--tag")] {
+        let env = TestEnvironment::with_rules(rules, ORG);
+        env.git(&["checkout", "-q", "-b", "work"]);
+        let id = env.new_task(&["Build it", "--tag", tag]);
+        let _ = env.complete(&id, "agent-7").success();
+        let _ = env.complete(&format!("{id}@1/docs"), "agent-8").success();
+        if tag == "law" {
+            let _ = env.complete(&format!("{id}@1/law"), "agent-3").success();
+        }
+        let _ = env.complete(&format!("{id}@1/code"), "agent-3").success();
+        let _ = env.aof(&["edit", &id, later, "law"]).success();
+        squash(&env, |_| {});
+        let value = passes(&env, &["squashed"]);
+        assert_eq!(value["findings"][0]["squash"]["unknownWays"], 1, "{value}");
+    }
+}
+
+#[test]
 fn children_of_the_same_squash_count_by_their_states_there() {
     let rules = "workflow: {gates: [{id: plan, role: dev}, {id: integrate, role: dev, waitFor: children}, {id: ship, role: dev}]}\n";
     let env = TestEnvironment::with_rules(rules, "roles: {dev: {agents: [agent-p]}}\n");

@@ -1,6 +1,6 @@
 //! Replay of a squash: several entries of a task at once, one after the other, by the rules before it or by older ones.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     Breach, apply_entry, before_first_gate, beginnings, candidates, differing_fields, find_rewrite,
@@ -10,8 +10,8 @@ use crate::act::{Act, Actor};
 use crate::condition::Condition;
 use crate::workflow::rules::Rules;
 use aof_domain::{
-    BranchStatus, Destination, Ending, GateId, Outcome, Routing, Station, Status, Task, Timestamp,
-    Visit,
+    BranchStatus, Destination, Ending, GateId, OpenVisit, Outcome, Routing, Status, Task,
+    Timestamp, Visit,
 };
 
 /// A squash that the engine could have made, step by step.
@@ -73,7 +73,8 @@ impl SquashReplay<'_> {
             task.gate.as_ref().is_some_and(|open| open.current == *gate)
                 && (!after.history.is_empty() || ends_as(rules, task, after))
         };
-        let way = Way { to: Some(gate), decided: None, skipped: None, round: false };
+        let branches = branches_at(after, gate, 0);
+        let way = Way { to: Some(gate), branches, decided: None, skipped: None, round: false };
         self.step(0, &way, opened, fits)
     }
 
@@ -106,7 +107,9 @@ impl SquashReplay<'_> {
             Some(Destination::Gate(gate)) => Some(gate),
             _ => None,
         };
-        let way = Way { to, decided, skipped: Some(&entry.skipped), round: entry.round.is_some() };
+        let branches = to.map_or_else(BTreeSet::new, |to| branches_at(after, to, place + 1));
+        let skipped = Some(&*entry.skipped);
+        let way = Way { to, branches, decided, skipped, round: entry.round.is_some() };
         self.step(place, &way, applied, fits)
     }
 
@@ -127,7 +130,12 @@ impl SquashReplay<'_> {
                 applied(&forced).ok().filter(|task| fits(&forced, task))
             };
             let found = match &result {
-                Ok(task) if fits(rules, task) => Some((task.clone(), false)),
+                Ok(task) if fits(rules, task) && way.opens_in(task) => Some((task.clone(), false)),
+                // Later entries show which branches a fork opened: none of them decides alone.
+                Ok(task) if fits(rules, task) => match forced() {
+                    Some(other) if way.opens_in(&other) => Some((other, true)),
+                    _ => Some((task.clone(), false)),
+                },
                 _ => forced().map(|task| (task, true)),
             };
             if let Some((task, is_forced)) = found {
@@ -216,9 +224,34 @@ fn free_of_claims(task: &Task) -> Task {
     Task { updated: task.updated, ..without_claims(task) }
 }
 
+/// Returns the branches that the entries from `place` on tell of, if the gate is a fork that was entered before them.
+fn branches_at<'t>(after: &'t Task, gate: &GateId, place: usize) -> BTreeSet<&'t GateId> {
+    let mut found = BTreeSet::new();
+    for entry in &after.history[place..] {
+        if entry.gate != *gate {
+            return found;
+        }
+        found.extend(entry.branch.iter().chain(&entry.unfinished));
+        if entry.join.is_some() {
+            return found;
+        }
+    }
+    let open = after.gate.as_ref().filter(|open| open.current == *gate);
+    found.extend(open.into_iter().flat_map(opened));
+    found
+}
+
+/// Returns the branches that were not skipped as the fork opened.
+fn opened(fork: &OpenVisit) -> impl Iterator<Item = &GateId> {
+    let branches = fork.branches.iter();
+    branches.filter(|branch| branch.status != BranchStatus::Skipped).map(|branch| &branch.id)
+}
+
 /// The way that a task took, as its entry says.
 struct Way<'e> {
     to: Option<&'e GateId>,
+    /// The branches that were open there later, if it is a fork.
+    branches: BTreeSet<&'e GateId>,
     /// An automatic gate, and its outcome.
     decided: Option<(&'e GateId, &'e Outcome)>,
     /// `None` for an opening, which does not say which gates it skipped.
@@ -228,19 +261,28 @@ struct Way<'e> {
 }
 
 impl Way<'_> {
+    /// Returns whether the task has the branches that later entries tell of.
+    fn opens_in(&self, task: &Task) -> bool {
+        let open = task.gate.as_ref().filter(|open| Some(&open.current) == self.to);
+        open.is_none_or(|open| {
+            open.branches.is_empty() || opened(open).collect::<BTreeSet<_>>() == self.branches
+        })
+    }
+
     /// Returns the rules with those results of conditions that lead this way; `None` if the entries hold all that conditions read.
     fn forced(&self, rules: &Rules, task: &Task) -> Option<Rules> {
         let workflow = rules.workflow_of(task)?;
         let constant = |holds: bool| Condition::compile(&holds.to_string(), &[]).ok();
         let mut forced = rules.clone();
         let mut is_other = false;
-        for gate in &workflow.gates {
-            let key = (workflow.name.clone(), Station::from(&gate.id));
-            let Some(condition) = forced.conditions.when.get_mut(&key) else { continue };
-            let holds = match self.decided.filter(|(at, _)| **at == gate.id) {
+        for ((of, station), condition) in &mut forced.conditions.when {
+            let holds = match self.decided.filter(|(at, _)| **at == station.gate) {
+                _ if *of != workflow.name => continue,
+                _ if station.branch.is_some() && self.to != Some(&station.gate) => continue,
+                _ if let Some(branch) = &station.branch => self.branches.contains(branch),
                 Some((_, outcome)) => outcome.as_str() == "true",
-                None if self.to == Some(&gate.id) => true,
-                None if self.skipped.is_none_or(|skipped| skipped.contains(&gate.id)) => false,
+                None if self.to == Some(&station.gate) => true,
+                None if self.skipped.is_none_or(|skipped| skipped.contains(&station.gate)) => false,
                 None => continue,
             };
             if reads_more_than_entries(condition) {
