@@ -6,6 +6,7 @@ use crate::git::Head;
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::issue::Issue;
+use crate::project::left_steps::left_steps;
 use crate::project::named_branch::{UnpushedPointer, unpushed_pointer};
 use crate::project::workspace::Workspace;
 
@@ -14,6 +15,12 @@ pub(crate) fn check_pointer(context: &CheckContext<'_>) -> CheckResult {
     let issue =
         |UnpushedPointer { problem, fix }| Issue::new("pointer_not_pushed", problem, fix).advice();
     Ok(unpushed_pointer(context.workspace)?.map(issue).into_iter().collect())
+}
+
+/// Reports tasks and steps that a move of the project has left behind.
+pub(crate) fn check_left_steps(context: &CheckContext<'_>) -> CheckResult {
+    let issue = |(problem, fix)| Issue::new("steps_left_behind", problem, fix);
+    Ok(left_steps(context.workspace)?.map(issue).into_iter().collect())
 }
 
 /// Reports that the first commit of code will stop the sync.

@@ -15,7 +15,7 @@ enum CheckScope {
 
 type Check = fn(&CheckContext<'_>) -> CheckResult;
 
-const CHECKS: [(CheckScope, Check); 45] = [
+const CHECKS: [(CheckScope, Check); 46] = [
     (CheckScope::Doctor, local_files::check_cache),
     (CheckScope::Doctor, local_files::check_file_system),
     (CheckScope::Both, git::check_busy),
@@ -54,6 +54,7 @@ const CHECKS: [(CheckScope, Check); 45] = [
     (CheckScope::Status, local_files::check_watcher),
     (CheckScope::Both, git::check_remote),
     (CheckScope::Both, branch::check_pointer),
+    (CheckScope::Both, branch::check_left_steps),
     (CheckScope::Doctor, branch::check_code),
     (CheckScope::Both, git::check_worktrees),
     (CheckScope::Doctor, local_files::check_event_stream),

@@ -16,6 +16,7 @@ use crate::git::{ChangedFile, CommitId, ObjectId, Repository};
 use crate::history::commit_tasks::{id_of, project_folders};
 use crate::project::active_rules::default_rules;
 use crate::project::error::ProjectError;
+use crate::project::named_branch::has_left_tasks;
 use crate::project::rule_files::compiled;
 use crate::rules::replay::same_engine_fields;
 use crate::storage::layout::task_path;
@@ -70,6 +71,10 @@ pub(crate) fn staged_faults(
             let paths: &mut Vec<String> = faults.entry(fault).or_default();
             paths.extend(files.into_iter().map(|file| file.path));
         }
+    }
+    // Tasks that have moved to a branch of their own are deleted where they were.
+    if faults.contains_key(&StagedFault::Removes) && has_left_tasks(repository, head)? {
+        faults.remove(&StagedFault::Removes);
     }
     Ok(faults)
 }

@@ -6,6 +6,7 @@ pub(crate) mod active_rules;
 pub(crate) mod error;
 pub(crate) mod git_hints;
 pub(crate) mod issue;
+pub(crate) mod left_steps;
 pub(crate) mod named_branch;
 pub(crate) mod open;
 pub(crate) mod rule_files;

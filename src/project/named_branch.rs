@@ -10,7 +10,7 @@ use super::error::ProjectError;
 use super::workspace::Workspace;
 use crate::domain::{BranchName, Git};
 use crate::files::config::configuration::{PROJECT_FILE, Source, read};
-use crate::git::{CommitId, ObjectId, Repository, TreeFile};
+use crate::git::{CommitId, Head, ObjectId, Repository, TreeFile};
 use crate::storage::layout::{TASKS, task_id};
 use crate::system::terminal::quoted;
 
@@ -100,14 +100,7 @@ fn moved_to(repository: &Repository) -> Result<Option<(BranchName, bool)>, Proje
     if repository.blob_id(commit, PROJECT_FILE)?.is_none() {
         return Ok(None);
     }
-    let is_itself = |name: &str, branch: &BranchName| name == branch.as_str();
-    let local = named_by(repository, repository.local_branches()?, is_itself)?;
-    let remote = named_by(repository, repository.remote_branches()?, ends_with)?;
-    let local = local.into_iter().map(|found| (found, true));
-    let found = local.chain(remote.into_iter().map(|found| (found, false)));
-    let found = found.filter_map(|((_, tip, git), is_here)| Some((git.branch?, tip, is_here)));
-    let found = found.filter(|(branch, ..)| branch.as_str() != head.branch());
-    for (branch, tip, is_here) in found {
+    for (branch, tip, is_here) in projects_elsewhere(repository, &head)? {
         if has_steps_of(repository, tip, commit)? {
             return Ok(Some((branch, is_here)));
         }
@@ -115,17 +108,58 @@ fn moved_to(repository: &Repository) -> Result<Option<(BranchName, bool)>, Proje
     Ok(None)
 }
 
+/// Returns the other branches that have a project of their own, with their tips, and whether they are local ones.
+pub(super) fn projects_elsewhere(
+    repository: &Repository,
+    head: &Head,
+) -> Result<Vec<(BranchName, CommitId, bool)>, ProjectError> {
+    let is_itself = |name: &str, branch: &BranchName| name == branch.as_str();
+    let local = named_by(repository, repository.local_branches()?, is_itself)?;
+    let remote = named_by(repository, repository.remote_branches()?, ends_with)?;
+    let local = local.into_iter().map(|found| (found, true));
+    let found = local.chain(remote.into_iter().map(|found| (found, false)));
+    let found = found.filter_map(|((_, tip, git), is_here)| Some((git.branch?, tip, is_here)));
+    Ok(found.filter(|(branch, ..)| branch.as_str() != head.branch()).collect())
+}
+
 /// Returns whether the history of a branch has the newest step of a commit's tasks.
-fn has_steps_of(
+pub(super) fn has_steps_of(
     repository: &Repository,
     tip: CommitId,
     commit: CommitId,
 ) -> Result<bool, ProjectError> {
-    let newest = repository.log_of(commit, &[TASKS])?.next().transpose()?;
-    Ok(match newest {
-        Some(newest) => repository.is_ancestor(newest.id, tip)?,
+    Ok(match newest_step(repository, commit)? {
+        Some(newest) => repository.is_ancestor(newest, tip)?,
         None => false,
     })
+}
+
+/// Returns the newest commit of tasks whose project.yaml names no branch: where it names one, the tasks are on that.
+pub(super) fn newest_step(
+    repository: &Repository,
+    commit: CommitId,
+) -> Result<Option<CommitId>, ProjectError> {
+    for entry in repository.log_of(commit, &[TASKS])? {
+        let step = entry?.id;
+        if git_in(repository, step).and_then(|git| git.branch).is_none() {
+            return Ok(Some(step));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns whether the project.yaml of a commit names a branch here that has all steps of the tasks that the commit has.
+pub(crate) fn has_left_tasks(
+    repository: &Repository,
+    commit: CommitId,
+) -> Result<bool, ProjectError> {
+    let Some(branch) = git_in(repository, commit).and_then(|git| git.branch) else {
+        return Ok(false);
+    };
+    let tip = repository.local_branches()?.into_iter().find(|(name, _)| *name == *branch.as_str());
+    let Some((_, tip)) = tip else { return Ok(false) };
+    // The branch itself has its tasks still.
+    Ok(!repository.is_ancestor(commit, tip)? && has_steps_of(repository, tip, commit)?)
 }
 
 /// Returns whether a commit without tasks names a branch, here or of a remote, that has all steps of its parents.

@@ -192,6 +192,44 @@ fn an_older_worktree_is_refused_until_it_has_the_pointer() {
 }
 
 #[test]
+fn steps_that_an_older_branch_went_on_with_are_reported_until_they_are_merged() {
+    let (env, _) = living();
+    env.git(&["switch", "--quiet", "-c", "older"]);
+    let _ = env.new_task(&["Add search"]);
+    env.git(&["switch", "--quiet", "main"]);
+    let _ = env.aof(&["migrate", "branch"]).success();
+    let issue = || {
+        let status = env.aof_aside(&["status", "--json"]);
+        let issues = status.json()["attention"].as_array().unwrap().clone();
+        issues.into_iter().find(|issue| issue["code"] == "steps_left_behind")
+    };
+    assert_eq!(issue(), None);
+    env.git(&["switch", "--quiet", "older"]);
+    let before = issue().unwrap();
+    assert_snapshot!(before["problem"].as_str().unwrap(), @"the project has moved to the branch `aof`, which lacks steps of `older`");
+    assert_snapshot!(before["fix"].as_str().unwrap(), @"`git -C .aof/branch merge older` brings them; then merge the branch of the code that names `aof` in its project.yaml");
+    // Its author merges `main` first: then no command reads the tasks there.
+    let step = env.git(&["rev-parse", "--short=7", "HEAD"]).trim().to_owned();
+    env.git(&["merge", "--quiet", "--no-edit", "main"]);
+    assert!(!env.aof(&["list"]).success().stdout.contains("Add search"));
+    let found = issue().unwrap();
+    assert_snapshot!(found["problem"].as_str().unwrap(), @"`tasks/` on `older` has `AOF-xxxxx`, and no command reads it there: the tasks are on `aof`");
+    assert_snapshot!(found["fix"].as_str().unwrap(), @"`git -C .aof/branch merge COMMIT` brings the steps of these tasks; then delete the folder on `older`, and commit that");
+    // Nothing is deleted before its steps are there.
+    env.git(&["rm", "--quiet", "-r", "tasks"]);
+    let refused = env.try_git(&["commit", "--quiet", "-m", "tasks are on aof"]).code(1);
+    assert!(refused.stderr.contains("this would remove"), "{refused}");
+    env.git(&["reset", "--quiet", "--hard"]);
+    env.git(&["-C", ".aof/branch", "merge", "--quiet", "--no-edit", &step]);
+    assert!(env.aof(&["list"]).success().stdout.contains("Add search"));
+    let _ = env.aof(&["verify"]).success();
+    assert_snapshot!(issue().unwrap()["fix"].as_str().unwrap(), @"delete the folder on `older`, and commit that");
+    env.git(&["rm", "--quiet", "-r", "tasks"]);
+    env.git(&["commit", "--quiet", "-m", "tasks are on aof"]);
+    assert_eq!(issue(), None);
+}
+
+#[test]
 fn other_clones_are_told_too() {
     let (env, id) = living();
     env.git(&["init", "--quiet", "--bare", "--initial-branch=main", "../hub.git"]);
