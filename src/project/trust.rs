@@ -19,6 +19,7 @@ use crate::domain::{AgentId, Channel, Digest, Preset, Subscription, TaskId};
 use crate::git::{ObjectId, Repository};
 use crate::rules::Rules;
 use crate::storage::StoreError;
+use crate::storage::layout::BRANCH;
 
 /// The variable that trusts programs without a terminal, by their common hash.
 pub(crate) const VARIABLE: &str = "AOF_TRUST";
@@ -167,7 +168,14 @@ impl RulePrograms {
     pub(crate) fn state(&self) -> Result<TrustState, ProjectError> {
         let mut programs = Vec::new();
         for (program, folder) in &self.named {
-            programs.push(RuleProgram { files: named_files(program, folder)?, ..program.clone() });
+            let mut files = named_files(program, folder)?;
+            // The tasks' branch is another worktree, below the folder where programs run.
+            let branch = folder.join(BRANCH);
+            if branch.join(".git").exists() {
+                let there = named_files(program, &branch)?.into_iter();
+                files.extend(there.map(|(path, content)| (format!("{BRANCH}/{path}"), content)));
+            }
+            programs.push(RuleProgram { files, ..program.clone() });
         }
         let mut recorded = self.read_record()?;
         recorded.retain(|program| (program.kind == ProgramKind::Test) == self.task.is_some());
@@ -356,6 +364,7 @@ const WILD: [char; 6] = ['{', '}', '*', '?', '[', ']'];
 /// Returns the paths that a text may name, from the folder of the program or from the top of the worktree.
 fn names_in(text: &str, root: &Path) -> Vec<String> {
     let text = text.replace("{project}", "").replace(&format!("{}/", root.display()), "/");
+    let text = text.replace(&format!("{BRANCH}/"), "");
     let ends = |c: char| !c.is_alphanumeric() && !"._-+/".contains(c) && !WILD.contains(&c);
     let words = std::iter::once(text.as_str()).chain(text.split(ends));
     let mut names = Vec::new();

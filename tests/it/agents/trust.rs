@@ -54,6 +54,32 @@ fn hash_in(output: &Output) -> String {
 }
 
 #[test]
+fn a_script_on_the_branch_of_the_tasks_is_trusted_as_it_is() {
+    let env = project();
+    let _ = env.aof(&["migrate", "branch"]).success();
+    let org = ORG.replace("sh scripts/work.sh", "sh .aof/branch/scripts/work.sh");
+    env.write(".aof/branch/org.yaml", org);
+    env.write(".aof/branch/scripts/work.sh", DONE);
+    let commit = |message| {
+        env.git(&["-C", ".aof/branch", "add", "--all"]);
+        env.git(&["-C", ".aof/branch", "commit", "--quiet", "--message", message]);
+    };
+    commit("the script");
+    env.git(&["rm", "--quiet", "scripts/work.sh"]);
+    env.git(&["commit", "--quiet", "--message", "it is there"]);
+    let refused = untrusting(&env, &["trust"]);
+    let _ = trusting(&env, &["trust"], &hash_in(&refused)).success();
+    let _ = env.new_task(&["Add login"]);
+    let _ = untrusting(&env, &["run", "--agent", "coder"]).success();
+    // Whoever can push can change it: that asks again.
+    env.write(".aof/branch/scripts/work.sh", format!("echo more\n{DONE}"));
+    commit("another script");
+    let _ = env.new_task(&["Add logout"]);
+    let refused = untrusting(&env, &["run", "--agent", "coder"]).code(7);
+    assert!(refused.stderr.contains("was changed since you trusted it"), "{refused}");
+}
+
+#[test]
 fn a_fresh_clone_runs_nothing_until_it_is_trusted() {
     let mut env = project();
     env.git(&["clone", "--quiet", ".", "../clone"]);
