@@ -88,11 +88,12 @@ impl Paths {
         &self.root
     }
 
-    /// Returns the name of the project's folder.
+    /// Returns the name of the project's folder; of the enclosing checkout for a project in `.aof/branch`.
     pub(crate) fn folder_name(&self) -> Option<String> {
-        let name = self.root.file_name().map(|name| name.to_string_lossy().into_owned());
+        let root = self.around().map_or_else(|| self.root.clone(), |around| around.root);
+        let name = root.file_name().map(|name| name.to_string_lossy().into_owned());
         name.or_else(|| {
-            Some(fs::canonicalize(&self.root).ok()?.file_name()?.to_string_lossy().into_owned())
+            Some(fs::canonicalize(&root).ok()?.file_name()?.to_string_lossy().into_owned())
         })
     }
 
@@ -328,6 +329,13 @@ mod tests {
         assert_eq!(path.as_str(), "tasks/archive/2026/02/17/AOF-7qkxy.md");
         assert!(is_archived(&path) && !is_archived(&task_path(&task, TaskLayout::Flat)));
         assert!(!is_archived(&"tasks/archived/AOF-abc.md".parse().unwrap()));
+    }
+
+    #[test]
+    fn a_project_on_its_own_branch_has_the_name_of_the_folder_where_people_work() {
+        let name = |root: &str| Paths::at(root).folder_name();
+        assert_eq!(name("/home/ada/shop").as_deref(), Some("shop"));
+        assert_eq!(name("/home/ada/shop/.aof/branch").as_deref(), Some("shop"));
     }
 
     #[test]
