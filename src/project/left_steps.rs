@@ -1,4 +1,4 @@
-//! Steps that a move of the project to a branch of its own has left behind, on branches that somebody went on with.
+//! Steps of tasks on older branches, after the project has moved to a branch of its own that lacks these steps.
 
 use super::error::ProjectError;
 use super::named_branch::{git_in, has_steps_of, newest_step, projects_elsewhere};
