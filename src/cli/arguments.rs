@@ -53,7 +53,7 @@ pub(crate) struct Global {
     #[arg(value_parser = words(LOG_FORMATS), global = true)]
     pub log_format: LogFormat,
     /// Wait this long for another command or for git
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = wait, global = true)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration, global = true)]
     pub wait: Duration,
 }
 
@@ -197,7 +197,8 @@ pub(crate) fn template() -> impl TypedValueParser<Value = Template> {
         .try_map(|word| word.parse::<Template>())
 }
 
-fn wait(text: &str) -> Result<Duration, String> {
+/// Parses a time as in `10s`; `0` is none.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     if matches!(text, "0" | "0s") {
         return Ok(Duration::ZERO);
     }

@@ -20,7 +20,7 @@ pub(crate) mod workflow;
 pub(crate) use crate::domain::{counted, length};
 pub(crate) use arguments::{
     AGENT, ActingAgent, DryRunOption, LogFormat, OfflineOption, PastTime, SignWith, Words,
-    agent_of_environment, agent_variable, between, context, current_run, current_session,
+    agent_of_environment, agent_variable, between, context, current_run, current_session, duration,
     exact_time, key_value, local_time, now, object, one_of, show_as_of, template, typed_command,
     value_of, with_local_times, words,
 };

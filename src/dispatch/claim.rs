@@ -104,6 +104,20 @@ pub(crate) fn assign(
     Ok(changed)
 }
 
+/// Releases a claim whose answer reached no one.
+pub(crate) fn give_back(
+    workspace: &Workspace,
+    ticket: &Ticket,
+    agent: &AgentId,
+) -> Result<(), ProjectError> {
+    release(workspace, ticket, Some(agent), DryRun::No)?;
+    if is_shared_now(workspace, DryRun::No)? {
+        // If the remote cannot be reached, the next sync brings it there.
+        let _ = sync(workspace, &sync_options(SyncStart::Push));
+    }
+    Ok(())
+}
+
 /// Returns the ticket whose holder changed, and its earlier holder.
 fn earlier_holder(
     workspace: &Workspace,

@@ -5,4 +5,5 @@ pub(crate) mod hand_out;
 pub(crate) mod next;
 pub(crate) mod sweep;
 pub(crate) mod synced_assignment;
+pub(crate) mod wait_for_work;
 pub(crate) mod workplaces;

@@ -2,7 +2,7 @@
 
 use super::claim::{claim, is_shared, sync_first, try_claim};
 use super::workplaces::{held_by, waiting};
-use crate::domain::{AgentId, Remedy, RoleId, Ticket, Urgency, advice, listed};
+use crate::domain::{AgentId, Remedy, RoleId, Ticket, Timestamp, Urgency, advice, listed};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
@@ -30,6 +30,8 @@ pub(crate) enum Next {
         roles: Vec<RoleId>,
         /// The number of tasks of these roles that are blocked, waiting for others, or claimed by others.
         waiting: usize,
+        /// The first time before which a task must not be handed out.
+        later: Option<Timestamp>,
     },
 }
 
@@ -133,7 +135,7 @@ fn search(
         }
     }
     if is_held_only {
-        return Ok(Next::Nothing { roles: Vec::new(), waiting: 0 });
+        return Ok(Next::Nothing { roles: Vec::new(), waiting: 0, later: None });
     }
     ensure_room(limit, agent, &held)?;
     let dependencies = Dependencies::read(workspace, in_force, &listing);
@@ -169,7 +171,10 @@ fn search(
         roles.contains(candidate) || role.is_none() && rules.is_open(candidate)
     };
     let waiting = headers().filter(|header| header.roles().any(is_for_agent)).count();
-    Ok(Next::Nothing { roles, waiting })
+    let (now, zone) = (workspace.now(), &rules.project.timezone);
+    let days = headers().filter_map(|header| Some(header.plan.not_before?.begins(zone)));
+    let later = days.filter(|day| *day > now).min();
+    Ok(Next::Nothing { roles, waiting, later })
 }
 
 /// Claims the named task for the agent, unless the agent has reached its limit.

@@ -1,5 +1,6 @@
 //! The terminal: words quoted for its shell, and the signals that ask this process to stop.
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{
     LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
 };
@@ -59,6 +60,14 @@ pub fn hidden_line() -> io::Result<String> {
     read.map(|_| line)
 }
 
+/// Returns whether nobody can read what this process prints: the other end of the pipe, or the terminal, is gone.
+pub fn is_output_gone() -> bool {
+    let stdout = io::stdout();
+    let mut polled = [PollFd::new(&stdout, PollFlags::empty())];
+    let gone = PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL;
+    poll(&mut polled, Some(&Timespec::default())).is_ok() && polled[0].revents().intersects(gone)
+}
+
 /// The byte of the key Escape.
 pub const ESCAPE: u8 = 0x1b;
 
@@ -104,7 +113,7 @@ impl Drop for KeyMode {
 }
 
 /// The exit status that shells report for a process that was interrupted.
-const INTERRUPTED: i32 = 130;
+pub const INTERRUPTED: u8 = 130;
 
 /// True if the process was asked to end; set only if it listens for that.
 static STOPPED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
@@ -120,7 +129,11 @@ pub fn on_stop(stop: impl Fn() + Send + 'static) -> io::Result<()> {
     let is_interrupted = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         // In this order: the flag is not set yet when the first signal arrives.
-        flag::register_conditional_shutdown(signal, INTERRUPTED, Arc::clone(&is_interrupted))?;
+        flag::register_conditional_shutdown(
+            signal,
+            INTERRUPTED.into(),
+            Arc::clone(&is_interrupted),
+        )?;
         flag::register(signal, Arc::clone(&is_interrupted))?;
         flag::register(signal, Arc::clone(&STOPPED))?;
     }

@@ -5,20 +5,15 @@ use serde_json::{Value, json};
 use super::complete_tool::task_standing;
 use super::next_call::{complete_call, next_task_call};
 use super::open_project::{OpenProject, ToolError};
-use super::resources::brief_json;
 use super::tool_schema::Tool;
-use crate::dispatch::next::{Next, Wanted, next};
-use crate::domain::{RoleId, Ticket, listed};
 use crate::operations::arguments::Arguments;
 use crate::operations::content::{create_tasks, new_task};
 use crate::operations::fields::{InputField, InputKind};
 use crate::operations::{Effect, table as operation};
-use crate::project::issue::left_out_warning;
-use crate::project::rule_lookup::{check_agent, find_workflow};
-use crate::rules::{Limit, Warning, Workplace, deadlines};
+use crate::project::rule_lookup::find_workflow;
+use crate::rules::{Limit, deadlines};
 use crate::tasks::create::NewTask;
-use crate::tasks::view::brief::task_brief;
-use crate::tasks::view::task_view::{brief_of, show, warnings_value};
+use crate::tasks::view::task_view::warnings_value;
 
 pub(crate) const RENEW: Tool = Tool {
     name: "aof_task_renew",
@@ -207,95 +202,4 @@ pub(crate) fn start_workflow(
         given,
         NewTask { body, is_requested: true, ..new_task(given, project.today())? },
     )
-}
-
-pub(crate) const NEXT: Tool = Tool {
-    name: "aof_task_next",
-    title: "Take the next task",
-    description: "Take your next task and read what is to be done. Call it when you begin, and after each completion. It gives the \
-                  task that you have already, else the most urgent one that you may do, which is yours from then on.\n\
-                  `task.gate_context` says what is expected of you: `expectations` is your checklist, `outcomes` what you may answer \
-                  and when. `task.reviewContext` is what a reviewer wants fixed: do that first. `task` is null when there is nothing \
-                  to do: stop then.",
-    arguments: &[
-        InputField::optional("role", InputKind::Text, "Only work of this role"),
-        InputField::optional("another", InputKind::Flag, "One more, besides what you have"),
-    ],
-    answer: &[
-        ("task", "object|string|null"),
-        ("message", "string"),
-        ("warnings", "array"),
-        ("nextCall", "object|null"),
-    ],
-    effect: Effect::Settles,
-};
-
-pub(crate) fn next_task(project: &OpenProject<'_>, given: &Arguments) -> Result<Value, ToolError> {
-    let agent = project.agent()?;
-    let role: Option<RoleId> = given.id("role")?;
-    let rules = project.rules();
-    check_agent(rules, &agent, role.as_ref())?;
-    if let Some((ticket, _)) = project.run() {
-        return task_of_run(project, ticket);
-    }
-    let wanted = if given.flag("another") { Wanted::Another } else { Wanted::Next };
-    let found = next(
-        &project.workspace,
-        &project.in_force,
-        &agent,
-        role.as_ref(),
-        wanted,
-        project.dry_run,
-    )?;
-    let (changed, ticket) = match found {
-        Next::Task { changed, ticket, .. } => (changed, ticket),
-        Next::Nothing { roles, waiting } => {
-            let others = match waiting {
-                0 => String::new(),
-                1 => "; 1 task is there, but taken, blocked or waiting".to_owned(),
-                count => format!("; {count} tasks are there, but taken, blocked or waiting"),
-            };
-            let of =
-                if roles.is_empty() { String::new() } else { format!(" in {}", listed(&roles)) };
-            let mut answer = no_task(&format!("nothing to do for `{agent}`{of}{others}"));
-            answer["warnings"] = warnings_value(left_out_warning(&project.workspace).as_slice());
-            return Ok(answer);
-        }
-    };
-    let workplace = Workplace::find(rules, &changed.after.task, ticket.branch.as_ref());
-    let context = workplace
-        .and_then(|workplace| brief_of(&project.workspace, rules, &changed.after, &workplace));
-    let (ticket, task) = match &context {
-        Some(context) => (context.ticket.to_string(), brief_json(&changed.after, context)),
-        None => {
-            (ticket.to_string(), json!({"id": ticket.task.as_str(), "ticket": ticket.to_string()}))
-        }
-    };
-    Ok(claimed_task(&ticket, &task, &changed.warnings))
-}
-
-/// Returns the answer of a server that was started for one visit: it hands out no other work.
-fn task_of_run(project: &OpenProject<'_>, ticket: &Ticket) -> Result<Value, ToolError> {
-    let (view, _) = show(&project.workspace, &ticket.task)?;
-    let task = &view.file.task;
-    let open =
-        ticket.visit.is_none_or(|visit| task.gate.as_ref().is_some_and(|open| open.visit == visit));
-    if !open || task.gate.is_none() {
-        return Ok(no_task(&format!("{ticket} is what you were started for, and it is done")));
-    }
-    let (file, context, _) = task_brief(&project.workspace, ticket)?;
-    Ok(claimed_task(&context.ticket.to_string(), &brief_json(&file, &context), &context.warnings))
-}
-
-fn claimed_task(ticket: &str, task: &Value, warnings: &[Warning]) -> Value {
-    json!({
-        "task": task,
-        "message": format!("{ticket} is yours: do what its brief expects, then say how it went"),
-        "warnings": warnings_value(warnings),
-        "nextCall": complete_call(ticket),
-    })
-}
-
-fn no_task(message: &str) -> Value {
-    json!({"task": null, "message": message, "warnings": [], "nextCall": null})
 }

@@ -4,6 +4,7 @@
 //! The web server checks `Origin` and the token, and calls [`answer_post`] on a thread that may block.
 
 use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use base64::Engine;
@@ -19,6 +20,7 @@ use super::open_project::ServerSetup;
 use super::versions::{Lifecycle, META_VERSION, SELF_CONTAINED, supported};
 use crate::domain::AgentId;
 use crate::project::workspace::{Clock, Network};
+use crate::system::client_call::ClientCall;
 
 /// The version of a request without a header that names one: the last version without this header.
 const WITHOUT_HEADER: &str = "2025-03-26";
@@ -68,11 +70,34 @@ pub(crate) fn setup_of_token(
     }
 }
 
-/// Answers the message in the body of a POST.
+/// The calls under way, each with its session and the id of its request.
+#[derive(Debug, Default)]
+pub(crate) struct HttpCalls(Mutex<Vec<(String, Value, Arc<ClientCall>)>>);
+
+impl HttpCalls {
+    fn all(&self) -> MutexGuard<'_, Vec<(String, Value, Arc<ClientCall>)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Cancels the call of a session with that id. If two clients of an agent use the same id, neither is cancelled.
+    fn cancel(&self, session: &str, id: &Value) {
+        let all = self.all();
+        let mut meant = all.iter().filter(|(of, own, _)| of == session && own == id);
+        let found = meant.next().filter(|_| meant.next().is_none());
+        let call = found.map(|(_, _, call)| Arc::clone(call));
+        drop(all);
+        if let Some(call) = call {
+            call.cancel();
+        }
+    }
+}
+
+/// Answers the message in the body of a POST. `call` is cancelled if the client hangs up.
 pub(crate) fn answer_post(
     setup: &ServerSetup,
     headers: &PostHeaders<'_>,
     body: &[u8],
+    (calls, call): (&HttpCalls, &Arc<ClientCall>),
 ) -> HttpAnswer {
     if body.len() > LONGEST {
         let problem = format!("a message has at most {LONGEST} bytes");
@@ -83,10 +108,26 @@ pub(crate) fn answer_post(
         return HttpAnswer::error(400, &Value::Null, error);
     }
     match parse(body) {
-        Ok(RpcMessage::Request(request)) => answer_request(setup, headers, &request),
-        // The client disconnects to cancel a request; its call ends as if it had not.
-        Ok(RpcMessage::Cancelled(_) | RpcMessage::Ignored) => match header_version(headers) {
-            Ok(_) => HttpAnswer { status: 202, body: None },
+        Ok(RpcMessage::Request(request)) => {
+            let (id, call) = (request.id.clone(), Arc::clone(call));
+            calls.all().push((setup.session.clone(), id, Arc::clone(&call)));
+            let request = RpcRequest { call: Arc::clone(&call), ..request };
+            let answer = answer_request(setup, headers, &request);
+            let is_wanted = call.finish();
+            calls.all().retain(|(_, _, other)| !Arc::ptr_eq(other, &call));
+            if is_wanted {
+                return answer;
+            }
+            let error = RpcError::new(INVALID_REQUEST, "the request was cancelled");
+            HttpAnswer::error(200, &request.id, error)
+        }
+        Ok(other) => match header_version(headers) {
+            Ok(_) => {
+                if let RpcMessage::Cancelled(id) = other {
+                    calls.cancel(&setup.session, &id);
+                }
+                HttpAnswer { status: 202, body: None }
+            }
             Err(error) => HttpAnswer::error(400, &Value::Null, error),
         },
         Err((id, error)) => HttpAnswer::error(400, &id, error),
@@ -192,7 +233,8 @@ mod tests {
         let home = TempDir::new().unwrap();
         let agent = "agent-7".parse().unwrap();
         let setup = setup_of_token(home.path(), &agent, Duration::ZERO, || Timestamp::UNIX_EPOCH);
-        let answer = answer_post(&setup, headers, body.as_bytes());
+        let answer =
+            answer_post(&setup, headers, body.as_bytes(), (&HttpCalls::default(), &Arc::default()));
         let home = home.path().display().to_string();
         HttpAnswer { body: answer.body.map(|body| body.replace(&home, "HOME")), ..answer }
     }

@@ -1,12 +1,14 @@
 //! JSON-RPC 2.0: messages, one per line. An invalid line is answered with an error, and reading continues with the next.
 
 use std::io::{self, BufRead};
+use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::domain::Map;
 use crate::files::json::{parse as parse_json, read_below, read_member, reason};
+use crate::system::client_call::ClientCall;
 
 /// The size above which messages are refused: no tool takes arguments of that size.
 pub(crate) const LONGEST: usize = 8 << 20;
@@ -35,6 +37,8 @@ pub(crate) struct RpcRequest {
     pub(crate) id: Value,
     pub(crate) method: String,
     pub(crate) params: Map,
+    /// The call, which the client may cancel.
+    pub(crate) call: Arc<ClientCall>,
 }
 
 /// The reason why a request has no result.
@@ -144,7 +148,8 @@ pub(crate) fn parse(line: &[u8]) -> Result<RpcMessage, (Value, RpcError)> {
         Value::Object(params) => params.clone(),
         _ => return refused(RpcError::malformed(method, "`params` is not an object")),
     };
-    Ok(RpcMessage::Request(RpcRequest { id: id.clone(), method: method.to_owned(), params }))
+    let (method, call) = (method.to_owned(), Arc::default());
+    Ok(RpcMessage::Request(RpcRequest { id: id.clone(), method, params, call }))
 }
 
 /// Reads the next line, without its end, or the error to answer if it is too long. Returns `None` at the end of the input.

@@ -11,7 +11,7 @@ use super::resources::{
 };
 use super::tool_schema::Tool;
 use super::versions::{SELF_CONTAINED, all_versions};
-use super::{change_tools, complete_tool, query_tools};
+use super::{change_tools, complete_tool, next_tool, query_tools};
 use crate::domain::{AgentId, Map, TaskId, Ticket, nearest};
 use crate::operations::Effect;
 use crate::operations::arguments::Arguments;
@@ -83,7 +83,7 @@ fn plain_result(
         }),
         "ping" if version != SELF_CONTAINED => json!({}),
         "tools/list" => json!({"tools": shown_tools(setup)}),
-        "tools/call" => call_tool(setup, request.text("name")?, &request.object("arguments")?)?,
+        "tools/call" => call_tool(setup, request)?,
         "resources/list" => json!({"resources": list_resources(setup)}),
         "resources/templates/list" => json!({"resourceTemplates": [resource_template()]}),
         "resources/read" => read_resource(setup, request.text("uri")?)?,
@@ -101,7 +101,7 @@ type Run = fn(&OpenProject<'_>, &Arguments) -> Result<Value, ToolError>;
 
 /// All tools, in the order in which a model uses them, with their functions.
 const ALL: &[(&Tool, Run)] = &[
-    (&change_tools::NEXT, change_tools::next_task),
+    (&next_tool::NEXT, next_tool::next_task),
     (&query_tools::GET, query_tools::get),
     (&query_tools::LIST, query_tools::list_tasks),
     (&complete_tool::COMPLETE, complete_tool::complete_task),
@@ -134,14 +134,15 @@ fn shown_tools(setup: &ServerSetup) -> Vec<Value> {
 }
 
 /// Calls a tool, and returns its answer or its refusal. Fails only if no tool has that name.
-fn call_tool(setup: &ServerSetup, name: &str, given: &Map) -> Result<Value, RpcError> {
+fn call_tool(setup: &ServerSetup, request: &RpcRequest) -> Result<Value, RpcError> {
+    let (name, given) = (request.text("name")?, &request.object("arguments")?);
     let Some((tool, run)) = available_tools(setup).find(|(tool, _)| tool.name == name) else {
         return Err(unknown_tool(setup, name));
     };
     let result = tool
         .check(given.clone())
         .map_err(ToolError::from)
-        .and_then(|arguments| run(&setup.open(name)?, &arguments));
+        .and_then(|arguments| run(&setup.open(name)?.for_client(&request.call), &arguments));
     let is_error = result.is_err();
     let answer = result.unwrap_or_else(|error| refusal(&error, setup, (tool, *run), given));
     Ok(json!({

@@ -7,6 +7,7 @@ pub(crate) mod http;
 pub(crate) mod json_rpc;
 pub(crate) mod methods;
 pub(crate) mod next_call;
+pub(crate) mod next_tool;
 pub(crate) mod open_project;
 pub(crate) mod query_tools;
 pub(crate) mod resources;

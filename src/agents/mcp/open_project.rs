@@ -1,6 +1,7 @@
 //! The options of a server, and the project, which each call opens again: rules, tasks and git's user may have changed.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -17,6 +18,7 @@ use crate::project::rule_lookup::check_agent;
 use crate::project::workspace::{Clock, Network, Workspace, acting_agent, warn_in_log};
 use crate::rules::Rules;
 use crate::setup::agent_files::AgentFile;
+use crate::system::client_call::ClientCall;
 use crate::tasks::plan::{Changed, DryRun};
 
 /// The options that a server was started with.
@@ -48,6 +50,8 @@ pub(crate) struct OpenProject<'s> {
     pub(crate) in_force: InForce,
     /// `Yes` if the call is only tried, to see if it would be refused.
     pub(crate) dry_run: DryRun,
+    /// The call of the client, which may hang up.
+    pub(crate) call_of_client: Arc<ClientCall>,
 }
 
 impl ServerSetup {
@@ -60,7 +64,8 @@ impl ServerSetup {
         workspace.network = *network;
         workspace.agents_commit = self.run.is_some();
         let in_force = workspace.rules()?;
-        Ok(OpenProject { setup: self, workspace, in_force, dry_run: DryRun::No })
+        let call_of_client = Arc::default();
+        Ok(OpenProject { setup: self, workspace, in_force, dry_run: DryRun::No, call_of_client })
     }
 }
 
@@ -68,6 +73,20 @@ impl OpenProject<'_> {
     /// Returns the project for a call that is only tried.
     pub(crate) fn for_trial(self) -> Self {
         Self { dry_run: DryRun::Yes, ..self }
+    }
+
+    /// Returns the project for a call of a client.
+    pub(crate) fn for_client(self, call: &Arc<ClientCall>) -> Self {
+        Self { call_of_client: Arc::clone(call), ..self }
+    }
+
+    pub(crate) fn setup(&self) -> &ServerSetup {
+        self.setup
+    }
+
+    /// Returns the time that the call waits for another command.
+    pub(crate) fn lock_wait(&self) -> Duration {
+        self.setup.wait
     }
 
     pub(crate) fn rules(&self) -> &Rules {

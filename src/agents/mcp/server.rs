@@ -21,6 +21,7 @@ use super::methods::result;
 use super::open_project::ServerSetup;
 use super::versions::Lifecycle;
 use crate::project::error::ProjectError;
+use crate::system::client_call::ClientCall;
 use crate::system::terminal;
 
 /// The number of calls that may be under way at once.
@@ -52,22 +53,28 @@ fn start(setup: ServerSetup) -> io::Result<()> {
         let _ = lines.send(None);
     })?;
     let (room, leavers) = mpsc::sync_channel(MOST_CALLS);
-    let server = Server { setup, stop, open: Mutex::default(), room, leavers: Mutex::new(leavers) };
+    let leavers = Arc::new(Mutex::new(leavers));
+    let server = Server { setup, stop, open: Mutex::default(), room, leavers };
     let mut lifecycle = Lifecycle::NotBegun;
     thread::scope(|scope| {
         while let Ok(Some(line)) = incoming.recv() {
             if server.stop.is_requested.load(Ordering::Relaxed) {
-                return;
+                break;
             }
             match line.map_err(|error| (Value::Null, error)).and_then(|line| parse(&line)) {
                 Ok(RpcMessage::Request(request)) => server.handle(scope, request, &mut lifecycle),
                 Ok(RpcMessage::Cancelled(id)) => {
-                    lock(&server.open).entry(id.to_string()).and_modify(|wanted| *wanted = false);
+                    let call = lock(&server.open).get(&id.to_string()).cloned();
+                    if let Some(call) = call {
+                        call.cancel();
+                    }
                 }
                 Ok(RpcMessage::Ignored) => {}
-                Err((id, error)) => server.write(&id, &Err(error)),
+                Err((id, error)) => drop(server.write(&id, &Err(error))),
             }
         }
+        // A call that waits for work would keep the process for minutes.
+        lock(&server.open).values().for_each(|call| call.hurry());
     });
     Ok(())
 }
@@ -94,11 +101,11 @@ impl ServerStop {
 struct Server {
     setup: ServerSetup,
     stop: ServerStop,
-    /// The unanswered calls by their ids, each with true if it still needs an answer.
-    open: Mutex<HashMap<String, bool>>,
-    /// A channel with one item for each running call, which removes it after its answer.
+    /// The unanswered calls by their ids.
+    open: Mutex<HashMap<String, Arc<ClientCall>>>,
+    /// A channel with one item for each running call, which removes it after its answer, or before it waits for work.
     room: SyncSender<()>,
-    leavers: Mutex<Receiver<()>>,
+    leavers: Arc<Mutex<Receiver<()>>>,
 }
 
 impl Server {
@@ -114,11 +121,11 @@ impl Server {
             let problem =
                 format!("a request with the id {id} has no answer yet: give each an id of its own");
             // With that id, the client would take the refusal for the answer to the first request.
-            return self.write(&Value::Null, &Err(RpcError::new(INVALID_REQUEST, problem)));
+            return drop(self.write(&Value::Null, &Err(RpcError::new(INVALID_REQUEST, problem))));
         }
         let version = match lifecycle.version_of(&request) {
             Ok(version) => version,
-            Err(error) => return self.write(&request.id, &Err(error)),
+            Err(error) => return drop(self.write(&request.id, &Err(error))),
         };
         let opens_project = matches!(
             request.method.as_str(),
@@ -130,31 +137,38 @@ impl Server {
                 | "completion/complete"
         );
         if !opens_project {
-            return self.write(&request.id, &result(&self.setup, &request, version));
+            return drop(self.write(&request.id, &result(&self.setup, &request, version)));
         }
         // Waits until fewer calls are running.
         let _ = self.room.send(());
-        lock(&self.open).insert(id.clone(), true);
+        let (call, leavers) = (Arc::clone(&request.call), Arc::clone(&self.leavers));
+        call.on_leave(move || {
+            let _ = lock(&leavers).try_recv();
+        });
+        lock(&self.open).insert(id.clone(), Arc::clone(&call));
         if self.stop.is_requested.load(Ordering::Relaxed) {
             return;
         }
         scope.spawn(move || {
             let result = result(&self.setup, &request, version);
+            let is_wanted = call.finish();
             // The client may reuse the id as soon as it has the answer.
-            let is_wanted = lock(&self.open).remove(&id).unwrap_or(false);
-            if is_wanted {
-                self.write(&request.id, &result);
+            lock(&self.open).remove(&id);
+            if is_wanted && self.write(&request.id, &result).is_err() {
+                call.cancel();
             }
-            let _ = lock(&self.leavers).try_recv();
+            call.leave();
         });
     }
 
-    fn write(&self, id: &Value, result: &Result<Value, RpcError>) {
+    fn write(&self, id: &Value, result: &Result<Value, RpcError>) -> io::Result<()> {
         let mut stdout = io::stdout().lock();
         let line = answer(id, result);
-        if stdout.write_all(line.as_bytes()).and_then(|()| stdout.flush()).is_err() {
+        let written = stdout.write_all(line.as_bytes()).and_then(|()| stdout.flush());
+        if written.is_err() {
             // The client is gone: calls under way are finished, and no other begins.
             self.stop.request();
         }
+        written
     }
 }

@@ -4,6 +4,7 @@
 //! operation of [`crate::operations::table`], as a command is.
 
 mod access;
+mod agent_door;
 mod answers;
 mod api;
 mod assets;

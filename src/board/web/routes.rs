@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::{Body, to_bytes};
 use axum::extract::{DefaultBodyLimit, Path, Query, Request, State};
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY,
-    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
@@ -19,6 +19,7 @@ use tokio::time::timeout;
 
 use super::access::Visitor;
 use super::access::bearer;
+use super::agent_door::agent_message;
 use super::answers;
 use super::api::{api_router, is_api};
 use super::assets::asset;
@@ -29,7 +30,7 @@ use super::request::{
     with_cookie,
 };
 use super::server::{ClientAddress, StopSignal};
-use super::site::{AgentPost, BoardSite, SiteProject};
+use super::site::{BoardSite, SiteProject};
 use crate::board::pages::forms::Posted;
 use crate::board::pages::layout::{NavPage, query_string};
 use crate::project::error::ProjectError;
@@ -279,36 +280,6 @@ async fn metrics(
             "name one of several projects: `/metrics?project=NAME`; for other machines, use `aof watch --metrics`",
         )),
     }
-}
-
-/// Answers an agent with a token.
-async fn agent_message(
-    State(site): State<Arc<BoardSite>>,
-    headers: HeaderMap,
-    body: Bytes,
-) -> PageAnswer {
-    let text = |name: &str| headers.get(name).map(|value| value.as_bytes().to_vec());
-    let message = AgentPost {
-        token: bearer(&headers).unwrap_or_default().to_owned(),
-        version: text("mcp-protocol-version"),
-        method: text("mcp-method"),
-        name: text("mcp-name"),
-        body: body.to_vec(),
-    };
-    blocking(move || {
-        let Some((status, body)) = (site.agents)(&message) else {
-            let why = "no agent has this token; `aof mcp token AGENT` makes one\n";
-            return Ok(
-                (StatusCode::UNAUTHORIZED, [(WWW_AUTHENTICATE, "Bearer")], why).into_response()
-            );
-        };
-        let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        Ok(match body {
-            Some(body) => (status, [(CONTENT_TYPE, "application/json")], body).into_response(),
-            None => status.into_response(),
-        })
-    })
-    .await
 }
 
 async fn logout(State(site): State<Arc<BoardSite>>) -> Response {

@@ -14,6 +14,7 @@ use crate::domain::{AgentId, TaskId, Timestamp};
 use crate::project::access::login_limiter::LoginLimiter;
 use crate::project::access::web_users::WebUsers;
 use crate::project::workspace::{Clock, WorkspaceOpener};
+use crate::system::client_call::ClientCall;
 use crate::tasks::headers::mentions::Mention;
 
 /// The projects of a server, and who may see them.
@@ -41,7 +42,7 @@ pub(crate) type LoginHeader = HeaderName;
 pub(crate) type AgentDoor = dyn Fn(&AgentPost) -> Option<AgentReply> + Send + Sync;
 
 /// A message of an agent, by the Model Context Protocol.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct AgentPost {
     pub token: String,
     /// The headers `MCP-Protocol-Version`, `Mcp-Method` and `Mcp-Name`.
@@ -49,6 +50,8 @@ pub(crate) struct AgentPost {
     pub method: Option<Vec<u8>>,
     pub name: Option<Vec<u8>>,
     pub body: Vec<u8>,
+    /// The call, which is cancelled if the client hangs up.
+    pub call: Arc<ClientCall>,
 }
 
 /// The status and the JSON of the answer.

@@ -13,7 +13,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::feed::Feed;
-use crate::agents::mcp::http::{PostHeaders, answer_post, setup_of_token};
+use crate::agents::mcp::http::{HttpCalls, PostHeaders, answer_post, setup_of_token};
 use crate::board::web::{
     Access, AgentDoor, BoardSite, BoundServer, HealthReader, LinkKind, LoginHeader, ServeFile,
     SiteProject, SiteReader, SiteUsers, StopSender, address, fresh_link, router, serve,
@@ -213,6 +213,7 @@ fn agent_door(opened: &[Workspace], wait: Duration) -> Box<AgentDoor> {
         .iter()
         .map(|workspace| (workspace.paths.root().to_owned(), workspace.opener(wait)))
         .collect();
+    let calls = HttpCalls::default();
     Box::new(move |message| {
         let known = openers.iter().find_map(|(root, opener)| {
             let workspace = opener.open().ok()?;
@@ -224,7 +225,8 @@ fn agent_door(opened: &[Workspace], wait: Duration) -> Box<AgentDoor> {
             method: message.method.as_deref(),
             name: message.name.as_deref(),
         };
-        let answer = answer_post(&setup_of_token(root, &agent, wait, now), &headers, &message.body);
+        let (setup, call) = (setup_of_token(root, &agent, wait, now), (&calls, &message.call));
+        let answer = answer_post(&setup, &headers, &message.body, call);
         Some((answer.status, answer.body))
     })
 }

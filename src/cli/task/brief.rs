@@ -1,16 +1,19 @@
 //! `aof brief` and `aof next`
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::named_tasks::{NamedTask, NamedTasks, TextForm, each};
 use crate::cli::render::page::{TaskPage, not_adopted, warn_of_visit};
 use crate::cli::{
-    ActingAgent, CliResult, DryRunOption, OfflineOption, Session, Words, agent_of_environment,
-    between, now, words,
+    ActingAgent, CliError, CliResult, DryRunOption, OfflineOption, Session, Words,
+    agent_of_environment, between, duration, now, words,
 };
-use crate::dispatch::next::{self, Next, Wanted};
+use crate::dispatch::claim::give_back;
+use crate::dispatch::next::{Next, Wanted};
+use crate::dispatch::wait_for_work::{LONGEST_WAIT, Patience, next_within};
 use crate::domain::{AgentId, Outcome, RoleId, Ticket, TypedTask, listed};
 use crate::files::printable::one_line;
 use crate::files::task_file::{Origin, TaskFile};
@@ -25,6 +28,7 @@ use crate::rules::brief::GateContext;
 use crate::rules::routing::statements::Statement;
 use crate::rules::template::as_text;
 use crate::rules::{Workplace, branch_of};
+use crate::system::terminal;
 use crate::tasks::headers::lookup;
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::state::acceptance::test_lines;
@@ -66,6 +70,9 @@ pub(crate) struct NextArgs {
     /// Claim one more, besides what you have; `maxTasks` in org.yaml may limit it
     #[arg(long)]
     another: bool,
+    /// If there is nothing to do, wait for work, as in `60` or `5m`: at most 5 minutes. `--wait` is for locks
+    #[arg(long, value_name = "SECONDS", value_parser = work_wait)]
+    wait_for_work: Option<Duration>,
     #[command(flatten)]
     offline_option: OfflineOption,
     #[command(flatten)]
@@ -199,29 +206,56 @@ fn page(file: &TaskFile, context: &GateContext, who: &str) -> String {
     page.into_text()
 }
 
-/// Claims the agent's next task, and shows its brief.
+/// Parses the time that a command waits for work: a number of seconds, or a time with a unit.
+fn work_wait(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().map(Duration::from_secs);
+    let lasts = seconds.or_else(|_| duration(text))?;
+    if lasts > LONGEST_WAIT {
+        return Err("it is at most 300 seconds".to_owned());
+    }
+    Ok(lasts)
+}
+
+/// Claims the agent's next task, and shows its brief. Releases the claim if the brief cannot be shown.
 pub(crate) fn next(session: &Session, args: &NextArgs) -> CliResult {
     let (mut workspace, in_force) = session.open("next")?;
     workspace.network = args.offline_option.network();
-    let rules = &in_force.rules;
     let agent = session.agent(&workspace, &in_force, args.who.agent.as_ref())?;
     let role = args.role.as_ref();
-    check_agent(rules, &agent, role)?;
+    check_agent(&in_force.rules, &agent, role)?;
     let mode = args.dry_run_option.mode();
     let wanted = if args.another { Wanted::Another } else { Wanted::Next };
-    match next::next(&workspace, &in_force, &agent, role, wanted, mode)? {
+    let lasts = args.wait_for_work.unwrap_or_default();
+    if !lasts.is_zero() {
+        terminal::on_stop(|| {}).map_err(|cause| CliError::input("signals", &cause))?;
+    }
+    let is_over = || terminal::is_stopped() || terminal::is_output_gone();
+    let on_wait = || session.output.say(format!("waiting for work for `{agent}`"));
+    let lock_wait = session.wait;
+    let patience = Patience { lasts, lock_wait, is_over: &is_over, on_wait: &on_wait };
+    match next_within(&workspace, (&agent, role), wanted, mode, &patience)? {
         Next::Task { changed, ticket, .. } => {
-            let value =
-                show_claimed(session, &workspace, &in_force, &agent, &changed, &ticket, mode);
-            if session.output.is_json() {
-                session.output.data(value);
+            // The rules may have changed during the wait.
+            let in_force = workspace.rules()?;
+            if !terminal::is_stopped() {
+                let value =
+                    show_claimed(session, &workspace, &in_force, &agent, &changed, &ticket, mode);
+                if session.output.is_json() {
+                    session.output.data(value);
+                }
+            }
+            if session.output.is_closed() || terminal::is_stopped() {
+                return take_back(session, &workspace, &agent, &changed, &ticket);
             }
         }
-        Next::Nothing { roles, waiting } if session.output.is_json() => {
+        Next::Nothing { .. } if terminal::is_stopped() => {
+            return Ok(ExitCode::from(terminal::INTERRUPTED));
+        }
+        Next::Nothing { roles, waiting, .. } if session.output.is_json() => {
             session.output.data(json!({"task": Value::Null, "roles": roles, "waiting": waiting}));
             session.warn_all(left_out_warning(&workspace).as_slice());
         }
-        Next::Nothing { roles, waiting } => {
+        Next::Nothing { roles, waiting, .. } => {
             let (of_roles, list) = match &roles[..] {
                 [] => (String::new(), "aof list".to_owned()),
                 [role] => (format!(" in role `{role}`"), format!("aof list --role {role}")),
@@ -238,6 +272,23 @@ pub(crate) fn next(session: &Session, args: &NextArgs) -> CliResult {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Releases a new claim whose brief was not shown as a whole.
+fn take_back(
+    session: &Session,
+    workspace: &Workspace,
+    agent: &AgentId,
+    changed: &Changed,
+    ticket: &Ticket,
+) -> CliResult {
+    if changed.commit.is_some() && !changed.settled {
+        let ticket = changed.after.task.ticket_of(ticket.branch.as_ref());
+        give_back(&workspace.reopened(session.wait)?, &ticket, agent)?;
+        session.output.say(format!("{ticket} is free again: its brief was not shown"));
+    }
+    let code = if terminal::is_stopped() { terminal::INTERRUPTED } else { 1 };
+    Ok(ExitCode::from(code))
 }
 
 /// Claims the named tasks, and shows their briefs.

@@ -6,3 +6,4 @@ mod mcp;
 mod recipes;
 mod runner;
 mod trust;
+mod waiting;
