@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -87,6 +88,8 @@ class StandIn:
         """Begins a script: for each model what it says, in order. A function is given the prompt."""
         self.script = {model: list(script.get(model, [])) for model in (WORKER, REVIEWER)}
         self.prompts = {WORKER: [], REVIEWER: []}
+        # What stood before each prompt: the messages of a session that goes on.
+        self.before = {WORKER: [], REVIEWER: []}
         self.results, self.turns = [], 0
 
     def answer(self, key, body):
@@ -101,12 +104,14 @@ class StandIn:
                 self.faults.append(f"{model} was asked, and has nothing to say: {messages[-1]}"[:2000])
                 return Refuse(400, "invalid_request_error", "the script is over"), self.turns
             says = self.script[model].pop(0)
-            beginning = [message for message in messages if message["role"] == "user"][:1]
-            says = says(text_of(beginning)) if callable(says) else says
+            asked = max(place for place, message in enumerate(messages) if is_prompt(message))
+            prompt = text_of([messages[asked]])
+            says = says(prompt) if callable(says) else says
             if isinstance(says, Refuse):
                 return says, self.turns
-            if all(message["role"] != "assistant" for message in messages):
-                self.prompts[model].append(text_of(beginning))
+            if all(message["role"] != "assistant" for message in messages[asked:]):
+                self.prompts[model].append(prompt)
+                self.before[model].append(text_of(messages[:asked]))
             self.results += [
                 (bool(part.get("is_error")), text_of([part])) for part in parts(messages[-1]) if part["type"] == "tool_result"
             ]
@@ -118,6 +123,11 @@ class StandIn:
 def parts(message):
     content = message.get("content", "")
     return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+def is_prompt(message):
+    """Whether this is what somebody asks, and no result of a tool."""
+    return message["role"] == "user" and all(part["type"] == "text" for part in parts(message))
 
 
 def text_of(messages):
@@ -323,6 +333,7 @@ def reviewed(garden, stand_in):
     expect("the commits", [",".join(visit[:3]) for visit in visits], commits)
     expect("what is left in the worktree", "?? greeting.txt\n", garden.git("status", "--porcelain"))
 
+    charges = {}
     for number, (entry, (_, agent, outcome, source, turns, (model, place))) in enumerate(zip(history, visits)):
         ticket = f"{task}@{number}"
         record, transcript = garden.attempt(ticket, 1)
@@ -332,14 +343,29 @@ def reviewed(garden, stand_in):
         expect(f"the verdict of {ticket}", {"source": source, "outcome": outcome, "completion": entry["completion"]["id"]}, end["verdict"])
         tokens = {"input": READ * turns, "output": WRITTEN * turns}
         expect(f"what {ticket} took", (model, tokens, True), (told["model"], told["tokens"], told["costUsd"] > 0))
+        # A session that goes on does not count what it cost before.
+        charge = round(told["costUsd"] / turns, 6)
+        expect(f"what a turn of {ticket} cost", charges.setdefault(model, charge), charge)
         expect(f"whether the transcript of {ticket} is of its session", True, told["session"] in transcript)
         kept = entry["metadata"]
+        began = {"how": "new"}
+        if number in (2, 3):
+            # The same agent is back at its gate: its session holds what was said before, and the prompt what happened since.
+            first, _ = garden.attempt(f"{task}@{number - 2}", 1)
+            began = {"how": "resumed", "id": first["end"]["told"]["session"]}
+            expect(f"the session of {ticket}", began["id"], told["session"])
+            said, before = stand_in.prompts[model][0].strip(), stand_in.before[model][place]
+            expect(f"whether {ticket} goes on behind its first prompt", True, said in before)
+            expect(f"whether {ticket} goes on behind its first answer", True, ("It is done." if number == 2 else "It goes back.") in before)
+        else:
+            expect(f"what stands before the prompt of {ticket}", "", stand_in.before[model][place])
         if source == "own":
-            expect(f"what the entry of {ticket} keeps", {"run": {"id": record["run"], "verdict": "own"}, "session": record["run"]}, kept)
+            run = {"id": record["run"], "verdict": "own", "session": began}
+            expect(f"what the entry of {ticket} keeps", {"run": run, "session": record["run"]}, kept)
         else:
             seconds = kept["run"].pop("seconds")
             run = {"id": record["run"], "verdict": source, "transcript": f"sha256:{end['transcript']['sha256']}"}
-            run |= {"model": model, "costUsd": told["costUsd"], "tokens": tokens}
+            run |= {"model": model, "costUsd": told["costUsd"], "tokens": tokens, "session": began}
             expect(f"what the entry of {ticket} keeps", {"run": run, "session": told["session"]}, kept)
             expect(f"whether {ticket} took some time", True, 0 <= seconds < 60)
         prompt = (garden.root / ".aof/runs" / ticket / "1/prompt.md").read_text().strip()
@@ -390,6 +416,28 @@ def overloaded(garden, stand_in, task):
     expect("how the attempts ended", ["unavailable", "crash", "verdict"], ends)
     entries = [(entry["gate"], entry["outcome"]) for entry in garden.task(task)["gateHistory"]]
     expect("the entries", [("implement", "complete"), ("review", "complete"), ("publish", "complete")], entries)
+
+
+def forgotten(garden, stand_in):
+    """Claude Code no longer has the session that was to go on: no attempt has failed, and a new one begins."""
+    steps = [
+        {WORKER: [Say(block("complete", "Wrote it"))]},
+        {REVIEWER: [Say(block("needs_review", "Not yet").replace('"summary"', f'"blockers": ["{BLOCKER}"], "summary"'))]},
+        {WORKER: [Say(block("complete", "Mended it"))]},
+    ]
+    task = json.loads(garden.run(garden.aof, "new", "Wave", "--body", "With both hands.", "--json"))["id"]
+    for number, script in enumerate(steps):
+        if number == 2:
+            shutil.rmtree(pathlib.Path(garden.environment["HOME"], ".claude/projects"))
+        stand_in.follow(script)
+        garden.drive("run", "--task", task, "--once")
+        played(stand_in, script)
+    ends = [garden.attempt(f"{task}@2", number)[0]["end"]["how"] for number in (1, 2)]
+    expect("how the attempts ended", ["no_session", "verdict"], ends)
+    session = garden.task(task)["gateHistory"][2]["metadata"]["run"]["session"]
+    expect("the session of the entry", ("lost", True), (session["how"], "No conversation found" in session["why"]))
+    [prompt] = stand_in.prompts[WORKER]
+    expect("whether the prompt is whole", True, "With both hands." in prompt and BLOCKER in prompt)
 
 
 def doctor(garden, stand_in, version):
@@ -450,10 +498,11 @@ def main(aof, claude, version):
         reviewed(garden, server.stand_in)
         task = unauthorized(garden, server.stand_in)
         overloaded(garden, server.stand_in, task)
+        forgotten(garden, server.stand_in)
         doctor(garden, server.stand_in, version)
         nowhere(garden, KEY)
         connected(garden, server.stand_in)
-    print(f"Claude Code {version} took two tasks through their gates, and is connected by `aof init --agents`")
+    print(f"Claude Code {version} took two tasks through their gates, goes on with its sessions, and is connected by `aof init --agents`")
 
 
 main(*sys.argv[1:])

@@ -16,6 +16,8 @@
 //! Old runs are removed: at the start of a run, all but the last [`MOST_ATTEMPTS`] attempts of its visit; at the start of a
 //! runner, visits without a run for [`KEPT`].
 
+mod record;
+
 use std::fs::{self, DirEntry, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -23,17 +25,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
+pub(crate) use self::record::{
+    AgentReport, RUNNER_KILLED, Ruling, RunEnd, RunEnding, RunRecord, SessionStart, TokenCounts,
+    TranscriptMark,
+};
 
-use crate::domain::{AgentId, CompletionId, Ticket};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::domain::{TaskId, Ticket};
 use crate::storage::fs::error::OrIo;
 use crate::storage::fs::folder::list;
 use crate::storage::fs::project_path::BadPath;
 use crate::storage::layout::{LOCAL, RUNS};
 use crate::storage::lock::{FileLock, LockAttempt, OwnedFile, RECORD_LIMIT};
 use crate::storage::{Durability, FileKind, Folder, Holder, Paths, StoreError};
-use crate::system::process::ProcessGroup;
 
 const LOCK: &str = "lock";
 /// The time to wait for a lock: a process that only checks holds it for microseconds.
@@ -165,6 +171,33 @@ impl Runs {
         Ok(runs)
     }
 
+    /// Returns the records of all kept attempts, or of those at one task; unordered. What cannot be read is left out.
+    pub(crate) fn records(&self, task: Option<&TaskId>) -> Vec<RunRecord> {
+        let beginning = task.map_or_else(String::new, ToString::to_string) + "@";
+        let is_wanted = |name: &String| match task {
+            Some(_) => name.starts_with(&beginning),
+            None => name.contains('@'),
+        };
+        let Ok(Some(runs)) = Folder::open_existing(self.paths.root(), RUNS) else {
+            return Vec::new();
+        };
+        let names = list(runs.path()).unwrap_or_default().into_iter();
+        let names = names.filter_map(|entry| entry.file_name().into_string().ok());
+        let visits = names.filter(is_wanted).filter_map(|name| runs.child(&name).ok());
+        visits.flat_map(|visit| records_in(&visit).unwrap_or_default()).collect()
+    }
+
+    /// Returns the facts that the entry keeps of a run whose agent completed its task itself.
+    pub(crate) fn own_run(&self, task: &TaskId, run: &str) -> Value {
+        let mut value = json!({"id": run, "verdict": "own"});
+        let records = self.records(Some(task));
+        let session = records.iter().find(|record| record.run == run);
+        if let Some(session) = session.and_then(|record| record.session.as_ref()) {
+            value["session"] = session.fact();
+        }
+        value
+    }
+
     /// Removes visits without a run for [`KEPT`], until `stop` is set. Locked visits stay.
     pub(crate) fn prune(&self, now: SystemTime, stop: &AtomicBool) -> Result<(), StoreError> {
         let Some(runs) = Folder::open_existing(self.paths.root(), RUNS)? else { return Ok(()) };
@@ -204,13 +237,7 @@ impl VisitRuns {
 
     /// Returns the records of all kept attempts, oldest first.
     pub(crate) fn records(&self) -> Result<Vec<RunRecord>, StoreError> {
-        let mut records = Vec::new();
-        for number in numbers(self.folder.path())? {
-            if let Some(attempt) = RunAttempt::open(&self.folder, number)? {
-                records.extend(attempt.record()?);
-            }
-        }
-        Ok(records)
+        records_in(&self.folder)
     }
 
     /// Begins the next attempt.
@@ -223,6 +250,17 @@ impl VisitRuns {
         let surplus = numbers.len().saturating_sub(MOST_ATTEMPTS);
         numbers[..surplus].iter().try_for_each(|number| remove(&self.folder, &number.to_string()))
     }
+}
+
+/// Returns the records of a visit's kept attempts, oldest first.
+fn records_in(visit: &Folder) -> Result<Vec<RunRecord>, StoreError> {
+    let mut records = Vec::new();
+    for number in numbers(visit.path())? {
+        if let Some(attempt) = RunAttempt::open(visit, number)? {
+            records.extend(attempt.record()?);
+        }
+    }
+    Ok(records)
 }
 
 /// Returns the name of a visit's folder: the ticket, with `+` for `/`.
@@ -382,144 +420,6 @@ impl RunAttempt {
     /// Reads the record; `None` if it is missing or damaged.
     pub(crate) fn record(&self) -> Result<Option<RunRecord>, StoreError> {
         self.folder.read_json(RunFile::Record.name())
-    }
-}
-
-/// The record of an attempt.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct RunRecord {
-    /// The unique id of the run, which the program gets.
-    pub run: String,
-    pub ticket: Ticket,
-    pub agent: AgentId,
-    /// The number of the attempt in its visit, from 1.
-    pub attempt: u32,
-    pub started: Timestamp,
-    /// The command line of the program.
-    pub command: Vec<String>,
-    /// Its process group, which shows whether it runs; `None` before it is started.
-    pub group: Option<ProcessGroup>,
-    /// Its end; `None` while it runs, and if its runner was killed.
-    pub end: Option<RunEnd>,
-}
-
-/// The end of an attempt.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct RunEnd {
-    pub at: Timestamp,
-    pub how: RunEnding,
-    /// Its exit status, if it was not killed.
-    pub status: Option<i32>,
-    /// The failure, as a sentence.
-    pub reason: Option<String>,
-    pub transcript: Option<TranscriptMark>,
-    #[serde(rename = "told")]
-    pub agent_report: AgentReport,
-    pub verdict: Option<Ruling>,
-    /// The time when its usage limit ends, as the program reported it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub until: Option<Timestamp>,
-}
-
-impl RunEnd {
-    /// Returns the end of an attempt without further details.
-    pub(crate) fn new(at: Timestamp, how: RunEnding, reason: Option<String>) -> Self {
-        let (agent_report, until) = (AgentReport::default(), None);
-        Self { at, how, status: None, reason, transcript: None, agent_report, verdict: None, until }
-    }
-}
-
-/// The way in which an attempt ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum RunEnding {
-    Verdict,
-    /// The program failed, without a valid verdict.
-    Crash,
-    /// The time limit was reached.
-    Timeout,
-    /// The program printed nothing for too long.
-    Idle,
-    /// The program succeeded, without a valid verdict.
-    BadVerdict,
-    /// The program could not be started.
-    Unavailable,
-    /// The program is at its usage limit.
-    Limited,
-    /// A person stopped it.
-    Stopped,
-    /// The task was moved on meanwhile.
-    Overtaken,
-    /// Its runner was killed, so its end is unknown.
-    Lost,
-    /// The program is to be started again later.
-    Waits,
-}
-
-/// The data that identify a transcript.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct TranscriptMark {
-    pub sha256: String,
-    pub bytes: u64,
-    /// The number of printed bytes that are left out.
-    pub left_out: u64,
-}
-
-/// The report of an agent's program about its work.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct AgentReport {
-    /// Its session, which can be resumed.
-    pub session: Option<String>,
-    pub model: Option<String>,
-    pub cost_usd: Option<f64>,
-    pub tokens: Option<TokenCounts>,
-}
-
-/// The numbers of tokens that a model read and wrote.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct TokenCounts {
-    pub input: u64,
-    pub output: u64,
-}
-
-/// The reason why an attempt without an end failed.
-pub(crate) const RUNNER_KILLED: &str = "its runner was killed";
-
-/// A verdict, and its completion.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct Ruling {
-    pub source: String,
-    pub outcome: String,
-    /// The completion that was made from it, or by the agent itself.
-    pub completion: CompletionId,
-}
-
-impl RunRecord {
-    /// Returns whether it is running: it has no end, and its program lives.
-    pub(crate) fn is_alive(&self) -> bool {
-        self.end.is_none() && self.group.as_ref().is_some_and(ProcessGroup::is_alive)
-    }
-
-    /// Returns whether the attempt itself failed, and so counts against the limit of attempts.
-    pub(crate) fn has_failed(&self) -> bool {
-        let ending = self.end.as_ref().map(|end| end.how);
-        matches!(
-            ending,
-            Some(RunEnding::Crash | RunEnding::Timeout | RunEnding::Idle | RunEnding::BadVerdict)
-        )
-    }
-
-    /// Returns the reason why the attempt failed; empty while it runs.
-    pub(crate) fn failure_reason(&self) -> String {
-        let Some(end) = &self.end else { return String::new() };
-        let usual =
-            if end.how == RunEnding::Stopped { "somebody stopped it" } else { RUNNER_KILLED };
-        end.reason.clone().unwrap_or_else(|| usual.to_owned())
     }
 }
 

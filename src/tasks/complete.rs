@@ -26,7 +26,8 @@ use crate::rules::{
     Act, Decision, Flaw, NAMESPACE, Refusal, ToSign, Workplace, branch_of, decide,
     refuse_other_gate, refuse_repeated, rehearse,
 };
-use crate::storage::EventStream;
+use crate::storage::runs::Runs;
+use crate::storage::{EventStream, Paths};
 use crate::system::process::Secrets;
 use crate::tasks::actions::choice_of_decision;
 use crate::tasks::apply::{DryRunPlan, NextStep, apply, apply_together, plan_dry_run};
@@ -50,8 +51,9 @@ pub fn add_text(completion: &mut Completion, text: String) {
 }
 
 /// Records the agent run that made the completion. Overwrites the value that the agent itself gave.
-pub fn note_run(completion: &mut Completion, run: &str) {
-    completion.content.metadata.insert("run".to_owned(), json!({"id": run, "verdict": "own"}));
+pub(crate) fn note_run(paths: &Paths, completion: &mut Completion, run: &str) {
+    let value = Runs::at(paths).own_run(&completion.ticket.task, run);
+    completion.content.metadata.insert("run".to_owned(), value);
 }
 
 /// Records the session of the sender. A session that the completion itself names does not count.

@@ -133,7 +133,7 @@ pub(crate) fn complete_task(
     note_session(&mut completion, Some(project.session()));
     // Other tasks that the agent completes are not part of its run.
     if let Some((_, run)) = project.run().filter(|(at, _)| at.task == completion.ticket.task) {
-        note_run(&mut completion, run);
+        note_run(&project.workspace.paths, &mut completion, run);
     }
     if project.dry_run == DryRun::Yes {
         // A dry run of `complete` would run the checks of the gate.

@@ -11,7 +11,7 @@ use crate::files::task_file::TaskFile;
 use crate::project::error::ProjectError;
 use crate::rules::brief::GateContext;
 use crate::storage::task_files;
-use crate::tasks::view::brief::{brief_markdown, brief_value, task_brief};
+use crate::tasks::view::brief::{BriefExtent, brief_markdown, brief_value, task_brief};
 use crate::tasks::view::task_view::show;
 
 const BRIEF: &str = "aof://brief";
@@ -111,7 +111,7 @@ pub(crate) fn brief_json(file: &TaskFile, context: &GateContext) -> Value {
 
 /// Returns the brief as Markdown, and how to complete the visit.
 fn markdown(file: &TaskFile, context: &GateContext) -> String {
-    let text = brief_markdown(file, context, "aof_task_renew");
+    let text = brief_markdown(file, context, "aof_task_renew", BriefExtent::Whole);
     let (shown, cut) = beginning(&text, LONGEST_TEXT);
     let ticket = &context.ticket;
     let rest = if cut {

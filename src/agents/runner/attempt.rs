@@ -5,10 +5,9 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use serde_json::{Value, json};
 use tracing::info;
 
-use super::answer::{AnswerSource, RunAnswer, RunQuestion};
+use super::answer::{RunAnswer, RunQuestion};
 use super::launch::{LaunchFacts, command, has_mcp, mcp_config, secrets};
 use super::prompt::{AttemptCount, EarlierAttempt, prompt, spelled};
 use super::report::{
@@ -26,13 +25,16 @@ use crate::project::error::ProjectError;
 use crate::project::trust::RulePrograms;
 use crate::rules::Workplace;
 use crate::storage::StoreError;
-use crate::storage::runs::{RunAttempt, RunEnd, RunEnding, RunFile, RunRecord, TranscriptMark};
+use crate::storage::runs::{
+    RunAttempt, RunEnd, RunEnding, RunFile, RunRecord, SessionStart, TranscriptMark,
+};
 use crate::system::process::{
     Attendant, How, Orphans, ProcessLimits, Room, Secrets, StartError, StartObstacle, Stream,
     Transcript,
 };
 use crate::tasks::actions::renew;
 use crate::tasks::plan::DryRun;
+use crate::tasks::view::brief::BriefExtent;
 
 /// The time that a program has to end after it is asked to.
 const GRACE: Duration = Duration::from_secs(10);
@@ -58,6 +60,8 @@ pub(crate) struct Attempt<'a> {
     /// The number of the attempt at the visit, from 1.
     pub number: u32,
     pub earlier: Option<&'a EarlierAttempt>,
+    /// The beginning of its session, if its program can continue one.
+    pub session: Option<SessionStart>,
     /// The length of the history when the run of the visit began.
     pub since: usize,
     pub run: CompletionId,
@@ -109,8 +113,20 @@ impl<'a> Attempt<'a> {
         if workplace.gate.exits.on_failure.is_some() {
             bounds.attempts = workplace.duty.run.limits.attempts.unwrap_or(1);
         }
-        let (number, earlier, since) = (1, None, 0);
-        Ok(Self { project, agent, open, workplace, launch, bounds, number, earlier, since, run })
+        let (number, earlier, session, since) = (1, None, None, 0);
+        Ok(Self {
+            project,
+            agent,
+            open,
+            workplace,
+            launch,
+            bounds,
+            number,
+            earlier,
+            session,
+            since,
+            run,
+        })
     }
 
     fn ticket(&self) -> &Ticket {
@@ -169,6 +185,10 @@ impl<'a> Attempt<'a> {
         let output_file = path_of(RunFile::Output);
         let count = AttemptCount { attempt: self.number, attempts: self.bounds.attempts };
         let asked = self.question("");
+        let resume = match &self.session {
+            Some(SessionStart::Resumed { id, .. }) => Some(id.clone()),
+            _ => None,
+        };
         let RunnableVisit { file, context, opening, .. } = self.open;
         LaunchFacts {
             ticket: opening.ticket.clone(),
@@ -188,9 +208,10 @@ impl<'a> Attempt<'a> {
                 &asked,
                 has_mcp(self.launch),
                 &output_file,
-                count,
-                self.earlier,
+                self.earlier.map(|earlier| (earlier, count)),
+                if resume.is_some() { BriefExtent::News } else { BriefExtent::Whole },
             ),
+            resume,
             prompt_file: path_of(RunFile::Prompt),
             output_file,
             mcp_config: path_of(RunFile::Mcp),
@@ -214,6 +235,7 @@ impl<'a> Attempt<'a> {
             attempt: folder.number(),
             started: (self.project.clock)(),
             command: command(self.launch, &facts).shown_words(&facts.prompt),
+            session: self.session.clone(),
             group: None,
             end: None,
         };
@@ -236,6 +258,7 @@ impl<'a> Attempt<'a> {
         end.at = (self.project.clock)();
         let answer = answer.map_err(|(how, reason)| (end.how, end.reason) = (how, reason)).ok();
         record.end = Some(end);
+        record.settle_session();
         write_record(folder, &record, control);
         Ok(EndedAttempt { record, answer, took })
     }
@@ -383,30 +406,6 @@ impl<'a> Attempt<'a> {
         let lease = self.workplace.duty.lease.or_else(|| workflow?.lease);
         lease.map(|lease| Duration::from_secs(lease.seconds()))
     }
-}
-
-/// Returns the facts of a run that its entry keeps.
-pub(crate) fn run_value(
-    run: &CompletionId,
-    source: AnswerSource,
-    end: Option<&RunEnd>,
-    took: Duration,
-) -> Value {
-    let transcript = end.and_then(|end| end.transcript.as_ref());
-    let report = end.map(|end| end.agent_report.clone()).unwrap_or_default();
-    let mut value = json!({
-        "id": run.as_str(),
-        "verdict": source.word(),
-        "seconds": took.as_secs(),
-        "transcript": transcript.map(|mark| format!("sha256:{}", mark.sha256)),
-        "model": report.model,
-        "costUsd": report.cost_usd,
-        "tokens": report.tokens,
-    });
-    if let Value::Object(map) = &mut value {
-        map.retain(|_, value| !value.is_null());
-    }
-    value
 }
 
 /// Writes the record of an attempt. A failure is only reported: no verdict depends on the record.

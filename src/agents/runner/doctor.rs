@@ -177,6 +177,7 @@ fn facts(project: &RunnerSetup, agent: &AgentId, launch: &Launch, folder: &Path)
         attempt: 1,
         run: "doctor".to_owned(),
         model: launch.limits.model.clone(),
+        resume: None,
         prompt: QUESTION.to_owned(),
         prompt_file: folder.join("prompt.md"),
         output_file: folder.join("output"),

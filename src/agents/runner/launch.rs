@@ -31,6 +31,8 @@ pub(crate) struct LaunchFacts {
     /// The name of the run, for the completion's metadata.
     pub run: String,
     pub model: Option<String>,
+    /// The session to continue.
+    pub resume: Option<String>,
     pub prompt: String,
     pub prompt_file: PathBuf,
     /// The file that the agent may write its completion to.
@@ -68,7 +70,7 @@ impl LaunchCommand {
 
 /// Returns the program, its arguments and its environment.
 pub(crate) fn command(launch: &Launch, facts: &LaunchFacts) -> LaunchCommand {
-    let template = template(launch, facts.model.is_some());
+    let template = template(launch, facts.model.is_some(), facts.resume.as_deref());
     let on_stdin =
         !mentions(&template, Placeholder::Prompt) && !mentions(&template, Placeholder::PromptFile);
     LaunchCommand {
@@ -83,7 +85,7 @@ fn mentions(words: &[String], name: Placeholder) -> bool {
 }
 
 /// Returns the command with its placeholders.
-fn template(launch: &Launch, with_model: bool) -> Vec<String> {
+fn template(launch: &Launch, with_model: bool, resume: Option<&str>) -> Vec<String> {
     if !launch.command.is_empty() {
         return launch.command.clone();
     }
@@ -113,7 +115,6 @@ fn template(launch: &Launch, with_model: bool) -> Vec<String> {
                 "mcp_servers.aof.env_vars={variables}",
                 "-c",
                 "shell_environment_policy.set.AOF_AGENT=\"{agent}\"",
-                "-",
             ][..],
         ),
         // The empty word is the prompt, which is passed on stdin.
@@ -123,12 +124,20 @@ fn template(launch: &Launch, with_model: bool) -> Vec<String> {
     };
     let model: &[&str] =
         if with_model && launch.preset != Preset::Command { &["--model", "{model}"] } else { &[] };
+    // Codex reads the prompt from stdin if it is `-`.
+    let last: &[&str] = match (launch.preset, &resume) {
+        (Preset::Claude, Some(session)) => &["--resume", session],
+        (Preset::Codex, Some(session)) => &["resume", session, "-"],
+        (Preset::Codex, None) => &["-"],
+        _ => &[],
+    };
     let before = before.split_whitespace().map(|word| word.trim_matches('"'));
     // Codex gives its servers only the named variables; our server masks the secrets.
     let named = ["AOF_TASK", "AOF_RUN"].into_iter();
     let named: Vec<&str> = named.chain(launch.secrets.iter().map(String::as_str)).collect();
     let word = |word: &str| word.replace("{variables}", &format!("{named:?}"));
-    before.chain(model.iter().copied()).chain(after.iter().copied()).map(word).collect()
+    let words = before.chain(model.iter().copied()).chain(after.iter().copied());
+    words.chain(last.iter().copied()).map(word).collect()
 }
 
 /// Replaces the placeholders in a word; other braces are kept.
@@ -267,6 +276,7 @@ mod tests {
             attempt: 2,
             run: "r1".to_owned(),
             model: None,
+            resume: None,
             prompt: "Do {task}; $(rm -rf /) {prompt}".to_owned(),
             prompt_file: "/p/prompt.md".into(),
             output_file: "/p/output".into(),

@@ -13,7 +13,7 @@ use crate::rules::brief::GateContext;
 use crate::rules::outputs::{Field, fields};
 use crate::rules::verdict::looked_for_at;
 use crate::storage::runs::RunEnding;
-use crate::tasks::view::brief::brief_markdown;
+use crate::tasks::view::brief::{BriefExtent, brief_markdown};
 
 /// The previous attempt, which failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,14 +40,15 @@ pub(crate) fn prompt(
     asked: &RunQuestion<'_>,
     has_mcp: bool,
     output: &Path,
-    count: AttemptCount,
-    earlier: Option<&EarlierAttempt>,
+    earlier: Option<(&EarlierAttempt, AttemptCount)>,
+    extent: BriefExtent,
 ) -> String {
-    let retry = earlier.map_or_else(String::new, |earlier| {
+    let retry = earlier.map_or_else(String::new, |(earlier, count)| {
         let left = left_behind(&earlier.left);
         format!("## Another attempt\n\n{}{left}\n", describe_earlier(earlier, count))
     });
-    let brief = brief_markdown(file, context, &format!("`aof renew {}`", context.ticket));
+    let renewal = format!("`aof renew {}`", context.ticket);
+    let brief = brief_markdown(file, context, &renewal, extent);
     format!("{retry}{brief}\n## Answer\n\n{}", answer_format(asked, has_mcp, output))
 }
 

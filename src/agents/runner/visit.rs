@@ -1,8 +1,12 @@
 //! The run of one visit: attempts until one has a verdict, or all are used up. The verdict becomes a completion like any other, and its
 //! entry keeps the facts of the run.
 
+mod entry;
 mod recover;
+mod session;
 
+use self::entry::run_value;
+use self::session::session_start;
 use std::cell::{Cell, Ref, RefCell};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,7 +14,7 @@ use std::time::{Duration, Instant};
 use jiff::SignedDuration;
 
 use super::answer::{AnswerSource, RunAnswer};
-use super::attempt::{Attempt, EndedAttempt, run_value, write_record};
+use super::attempt::{Attempt, EndedAttempt, write_record};
 use super::prompt::EarlierAttempt;
 use super::run_types::{RunControl, RunEvent, RunnerSetup, StartedAttempt};
 use super::usage_limit::{find_pause, note_limit};
@@ -27,9 +31,7 @@ use crate::rules::RefusalKind;
 use crate::storage::Holder;
 use crate::storage::fs::random::{chance, ulid};
 use crate::storage::header_cache::NextLooks;
-use crate::storage::runs::{
-    Ruling, RunAttempt, RunEnd, RunEnding, RunRecord, RunRight, Runs, VisitRuns,
-};
+use crate::storage::runs::{Ruling, RunAttempt, RunEnding, RunRecord, RunRight, Runs, VisitRuns};
 use crate::tasks::actions::release;
 use crate::tasks::complete::{Signing, complete_signed};
 use crate::tasks::plan::DryRun;
@@ -192,10 +194,14 @@ impl<'a> VisitRun<'a> {
             if let Some(pause) = find_pause(&self.workspace().paths, attempt.launch, now) {
                 return Ok(VisitEnd::Paused(pause));
             }
-            has_tried = true;
             (attempt.number, attempt.since) = (failed + 1, self.since);
             attempt.earlier = earlier.as_ref();
-            earlier = Some(self.attempt(&attempt)?);
+            let runs = Runs::at(&self.workspace().paths);
+            attempt.session = session_start(&attempt, &runs, &self.runs.records()?);
+            // Without its session, the attempt begins again at once.
+            if let Some(failed) = self.attempt(&attempt)? {
+                (earlier, has_tried) = (Some(failed), true);
+            }
         }
     }
 
@@ -298,8 +304,8 @@ impl<'a> VisitRun<'a> {
         (self.control.news)(RunEvent::moved(rules, ticket, &from, Some(visit), &file.task, took));
     }
 
-    /// Makes an attempt, and returns the facts about it for the next one.
-    fn attempt(&self, attempt: &Attempt<'_>) -> Result<EarlierAttempt, VisitStop> {
+    /// Makes an attempt, and returns the facts about it for the next one; `None` if the program did not know the session.
+    fn attempt(&self, attempt: &Attempt<'_>) -> Result<Option<EarlierAttempt>, VisitStop> {
         let every = attempt.open.opening.looks_every;
         if every.is_none() {
             self.report_started(attempt);
@@ -331,6 +337,10 @@ impl<'a> VisitRun<'a> {
             Some(RunEnding::Stopped) => return Err(VisitEnd::Stopped.into()),
             Some(RunEnding::Overtaken) => return Err(VisitEnd::Overtaken(why).into()),
             Some(RunEnding::Unavailable) => return Err(VisitEnd::Unavailable(why).into()),
+            Some(RunEnding::NoSession) => {
+                self.remark(format!("its earlier session is gone, and a new one begins: {why}"));
+                return Ok(None);
+            }
             _ => {}
         }
         let failed = u32::try_from(self.failures()?.len()).unwrap_or(u32::MAX);
@@ -338,7 +348,7 @@ impl<'a> VisitRun<'a> {
         let again_in = (failed < bounds.attempts).then(|| bounds.pause(failed));
         let attempt = attempt.number;
         (self.control.news)(RunEvent::AttemptFailed { ticket, attempt, why, again_in });
-        Ok(self.earlier(&record)?)
+        Ok(Some(self.earlier(&record)?))
     }
 
     /// Notes the time of the next look. Nothing else is kept of this one.
@@ -419,7 +429,7 @@ impl<'a> VisitRun<'a> {
         took: Duration,
     ) -> Result<(), VisitStop> {
         let source = answer.source.word().to_owned();
-        let completed = self.complete(answer, run, record.end.as_ref(), took)?;
+        let completed = self.complete(answer, run, Some(record), took)?;
         let is_completed = completed.is_ok();
         let ruling = completed
             .map(|outcome| Ruling { source, outcome, completion: run.clone() })
@@ -452,8 +462,8 @@ impl<'a> VisitRun<'a> {
         };
         let outcome = Some(if can_fail { Outcome::Failed } else { Outcome::Blocked });
         let answer = RunAnswer { source: AnswerSource::Attempts, outcome, content };
-        let end = self.runs.records()?.pop().and_then(|record| record.end);
-        Ok(match self.complete(answer, &self.fresh_id()?, end.as_ref(), Duration::ZERO)? {
+        let last_run = self.runs.records()?.pop();
+        Ok(match self.complete(answer, &self.fresh_id()?, last_run.as_ref(), Duration::ZERO)? {
             Ok(_) => VisitEnd::GivenUp(last),
             Err(why) => VisitEnd::Unavailable(why),
         })
@@ -465,10 +475,10 @@ impl<'a> VisitRun<'a> {
         &self,
         answer: RunAnswer,
         run: &CompletionId,
-        end: Option<&RunEnd>,
+        record: Option<&RunRecord>,
         took: Duration,
     ) -> Result<Result<String, String>, VisitStop> {
-        let completion = self.completion(answer, run, end, took);
+        let completion = self.completion(answer, run, record, took);
         let signing = Signing { key_file: None, asking: PromptPlace::Window };
         let act = |workspace: &_| complete_signed(workspace, &completion, signing, DryRun::No);
         let changed = match self.retry(act) {
@@ -498,13 +508,14 @@ impl<'a> VisitRun<'a> {
         &self,
         answer: RunAnswer,
         run: &CompletionId,
-        end: Option<&RunEnd>,
+        record: Option<&RunRecord>,
         took: Duration,
     ) -> Completion {
         let mut content = answer.content;
         content.outcome = answer.outcome.as_ref().map(ToString::to_string);
-        content.metadata.insert("run".to_owned(), run_value(run, answer.source, end, took));
+        content.metadata.insert("run".to_owned(), run_value(run, answer.source, record, took));
         // The session separates workers, so they cannot choose it.
+        let end = record.and_then(|record| record.end.as_ref());
         let session = end.and_then(|end| end.agent_report.session.clone());
         let session = session.unwrap_or_else(|| run.to_string());
         content.metadata.insert("session".to_owned(), session.into());

@@ -7,7 +7,7 @@ use super::usage_limit::find_pause;
 use crate::dispatch::next::{Next, Wanted, next};
 use crate::dispatch::workplaces::{Opening, looked_at, openings};
 use crate::domain::{
-    AgentId, Branch, Gate, RoleId, Station, Status, TaskId, Ticket, Timestamp, Visit,
+    AgentId, Branch, Gate, RoleId, Station, Status, Task, TaskId, Ticket, Timestamp, Visit,
 };
 use crate::files::task_file::TaskFile;
 use crate::project::active_rules::InForce;
@@ -172,7 +172,7 @@ impl<'a> WorkFinder<'a> {
             if self.running.contains(&opening.ticket) {
                 continue;
             }
-            match self.agent_for(&in_force.rules, &opening) {
+            match self.agent_for(&in_force.rules, task, &opening) {
                 Ok((_, Some(pause))) => {
                     paused = paused.into_iter().chain([pause]).min_by_key(|pause| pause.until);
                 }
@@ -204,9 +204,11 @@ impl<'a> WorkFinder<'a> {
     fn agent_for(
         &self,
         rules: &Rules,
+        task: &Task,
         opening: &Opening,
     ) -> Result<(AgentId, Option<ProgramPause>), WaitReason> {
         let Opening { agents, holder, blockers, .. } = opening;
+        let last_agent = last_agent(task, &opening.station);
         if let Some(blockers) = blockers {
             return Err(WaitReason::Blocked(blockers.clone()));
         }
@@ -228,7 +230,11 @@ impl<'a> WorkFinder<'a> {
             .iter()
             .filter(startable)
             .map(|agent| (agent.clone(), self.pause_of(rules, agent)));
-        if let Some(found) = all.min_by_key(|(_, pause)| pause.as_ref().map(|pause| pause.until)) {
+        // The agent that had the last visit there may continue its session.
+        let order = |(agent, pause): &(AgentId, Option<ProgramPause>)| {
+            (pause.as_ref().map(|pause| pause.until), last_agent != Some(agent))
+        };
+        if let Some(found) = all.min_by_key(order) {
             return Ok(found);
         }
         let unavailable = agents.iter().find_map(|agent| self.unavailable.get(agent));
@@ -238,6 +244,12 @@ impl<'a> WorkFinder<'a> {
             (None, None) => WaitReason::NotStartable,
         })
     }
+}
+
+/// Returns the agent that completed the last visit of that place.
+fn last_agent<'t>(task: &'t Task, station: &Station) -> Option<&'t AgentId> {
+    let completed = |visit: &&Visit| visit.completion.is_some() && visit.station() == *station;
+    task.history.iter().rev().find(completed)?.agent.as_ref()
 }
 
 /// An agent's work.

@@ -17,7 +17,7 @@ use crate::project::workspace::Workspace;
 use crate::rules::Rules;
 use crate::rules::outputs::{Field, FieldInput};
 use crate::rules::routing::reviews::{settled_since_rejection, standing_reviews};
-use crate::tasks::view::brief::{brief_markdown, task_brief};
+use crate::tasks::view::brief::{BriefExtent, brief_markdown, task_brief};
 use crate::tasks::view::code_commits::CodeCommit;
 use crate::tasks::view::phrases::{act, leads_to};
 use crate::tasks::view::task_view::show;
@@ -315,7 +315,7 @@ fn opening_pages(
             agents: opening.agents,
             human: opening.people_only,
             blocked: opening.blockers.is_some(),
-            brief: brief_markdown(&file, &context, ""),
+            brief: brief_markdown(&file, &context, "", BriefExtent::Whole),
             choices: previews.iter().filter(is_here).map(choice).collect(),
         })
     };

@@ -33,7 +33,7 @@ use crate::tasks::headers::lookup;
 use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::state::acceptance::test_lines;
 use crate::tasks::view::brief::{
-    brief_markdown, brief_value, created_by, output_lines, place_in_loops, plan_texts,
+    BriefExtent, brief_markdown, brief_value, created_by, output_lines, place_in_loops, plan_texts,
     statement_lines, task_brief, verdict_in_words,
 };
 use crate::tasks::view::task_view::{brief_of, changed_value, eligible_agents_at, warnings_value};
@@ -114,7 +114,8 @@ pub(crate) fn run(session: &Session, args: &BriefArgs) -> CliResult {
     let readers = place.map(|place| eligible_agents_at(rules, &file.task, &place));
     let who = who_option(session, &workspace, &in_force, &readers.unwrap_or_default());
     session.output.print(&if args.format == BriefFormat::Markdown {
-        brief_markdown(&file, &context, &format!("`aof renew {}{who}`", context.ticket))
+        let renewal = format!("`aof renew {}{who}`", context.ticket);
+        brief_markdown(&file, &context, &renewal, BriefExtent::Whole)
     } else {
         page(&file, &context, &who)
     });

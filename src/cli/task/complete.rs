@@ -236,7 +236,7 @@ fn say_of_each(
     let agent = session.agent(workspace, in_force, sent.args.who.agent.as_ref())?;
     let text = sent.args.file.as_deref().map(text_input::text).transpose()?;
     each(session, workspace, tasks, |workspace, task| {
-        let mut completion = completion(sent, &task.ticket, agent.clone())?;
+        let mut completion = completion(workspace, sent, &task.ticket, agent.clone())?;
         if let Some(text) = &text {
             add_text(&mut completion, text.clone());
         }
@@ -452,7 +452,12 @@ fn ask_if_repeated(
     Ok(session.confirm(&question)?.then_some(ticket))
 }
 
-fn completion(sent: &Sent<'_>, ticket: &Ticket, agent: AgentId) -> CliResult<Completion> {
+fn completion(
+    workspace: &Workspace,
+    sent: &Sent<'_>,
+    ticket: &Ticket,
+    agent: AgentId,
+) -> CliResult<Completion> {
     let args = sent.args;
     let mut completion = Completion {
         gate: args.gate.clone(),
@@ -474,7 +479,7 @@ fn completion(sent: &Sent<'_>, ticket: &Ticket, agent: AgentId) -> CliResult<Com
     note_session(&mut completion, current_session().as_deref());
     // A completion of another task does not belong to the run.
     if let Some((_, run)) = current_run().filter(|(at, _)| at.task == ticket.task) {
-        note_run(&mut completion, &run);
+        note_run(&workspace.paths, &mut completion, &run);
     }
     Ok(completion)
 }

@@ -48,6 +48,7 @@ fn record(attempt: &RunAttempt, group: Option<ProcessGroup>) -> RunRecord {
         attempt: attempt.number(),
         started: "2026-02-16T10:00:00Z".parse().unwrap(),
         command: ["claude", "-p"].map(str::to_owned).into(),
+        session: None,
         group,
         end: None,
     }

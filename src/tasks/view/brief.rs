@@ -235,8 +235,24 @@ pub(crate) fn statement_lines(statement: &Statement, when: &str) -> Vec<String> 
     std::iter::once(first).chain(statement.points.iter().map(|point| one_line(point))).collect()
 }
 
+/// The parts of a brief that a prompt has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BriefExtent {
+    Whole,
+    /// The news, for an agent whose session has the rest: what the visit is about, and what was said since the last one.
+    News,
+}
+
+/// The sections that are news at a visit that returns to its agent.
+const NEWS: [&str; 6] = ["Escalated", "Asked", "Expected", "Time", "Sent back", "Said"];
+
 /// Returns the brief as Markdown for a prompt. `renewal` names the way to renew the claim; it may be empty.
-pub(crate) fn brief_markdown(file: &TaskFile, context: &GateContext, renewal: &str) -> String {
+pub(crate) fn brief_markdown(
+    file: &TaskFile,
+    context: &GateContext,
+    renewal: &str,
+    extent: BriefExtent,
+) -> String {
     let author = created_by(file).map(|author| format!(" {author}.")).unwrap_or_default();
     let mut text = format!(
         "# {}: {}\n\nGate `{}`, ticket `{}`.{author}\n\n{}\n",
@@ -246,8 +262,17 @@ pub(crate) fn brief_markdown(file: &TaskFile, context: &GateContext, renewal: &s
         context.ticket,
         inert(&context.role)
     );
+    if extent == BriefExtent::News {
+        text.push_str(&format!(
+            "\nThe task is back with you, and this session goes on. Below is what is new; `aof brief {}` shows the rest.\n",
+            context.ticket
+        ));
+    }
+    let is_told = |title: &str| {
+        extent == BriefExtent::Whole || NEWS.iter().any(|known| title.starts_with(known))
+    };
     let mut section = |title: &str, lines: Vec<String>| {
-        if !lines.is_empty() {
+        if !lines.is_empty() && is_told(title) {
             text.push_str(&format!("\n## {title}\n\n{}\n", lines.join("\n")));
         }
     };

@@ -5,5 +5,6 @@ mod instruction_files;
 mod mcp;
 mod recipes;
 mod runner;
+mod sessions;
 mod trust;
 mod waiting;

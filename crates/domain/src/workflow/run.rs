@@ -101,6 +101,11 @@ pub struct Launch {
 }
 
 impl Launch {
+    /// Returns whether its program can continue a session: a preset's, started by the preset's own command.
+    pub fn can_resume(&self) -> bool {
+        self.command.is_empty() && matches!(self.preset, Preset::Claude | Preset::Codex)
+    }
+
     /// Returns the format of its output.
     pub fn reads(&self) -> Reads {
         self.reads.unwrap_or(match self.preset {
@@ -124,6 +129,8 @@ pub struct RunLimits {
     pub model: Option<String>,
     /// The number of attempts at a visit, the first included; never 0.
     pub attempts: Option<u32>,
+    /// False if a visit that returns to its agent begins a new session.
+    pub resume: Option<bool>,
     /// The pause after the first attempt.
     pub delay: Option<RetryDelay>,
     /// The factor by which each pause is longer than the last; never 0.
@@ -142,6 +149,8 @@ pub struct RunBounds {
     pub model: Option<String>,
     /// The number of attempts at a visit.
     pub attempts: u32,
+    /// True if a visit that returns to its agent continues that agent's session.
+    pub resumes: bool,
     /// True if the first pause is set: then it is not shortened at random.
     pub is_delay_given: bool,
     delay: Duration,
@@ -174,6 +183,7 @@ impl RunBounds {
             idle: period(|limits| limits.idle, Self::IDLE),
             model: first(all, |limits| limits.model.clone()),
             attempts: first(all, |limits| limits.attempts).unwrap_or(Self::ATTEMPTS),
+            resumes: first(all, |limits| limits.resume).unwrap_or(true),
             is_delay_given: first(all, |limits| limits.delay).is_some(),
             delay: first(all, |limits| limits.delay)
                 .map_or(Duration::from_secs(delay), |pause| pause.0),

@@ -95,6 +95,7 @@ fn read_bounds(fields: &FieldReader<'_, '_>) -> RunLimits {
         idle: fields.parsed("idle"),
         model: fields.text("model"),
         attempts: positive(fields, "attempts", MOST_ATTEMPTS),
+        resume: fields.flag("resume"),
         ..RunLimits::default()
     };
     if let Some(retry) = fields.below("retry", "`retry`") {
