@@ -18,6 +18,7 @@ use crate::rules::Rules;
 use crate::storage::header_cache::{Pauses, ProgramPause};
 use crate::tasks::headers::dependencies::Dependencies;
 use crate::tasks::headers::mentions::{Mention, unseen};
+use crate::tasks::headers::spending::DayBudget;
 use crate::tasks::headers::summary::{TaskSummary, WAITING};
 use crate::tasks::headers::waiting::{WaitingDecision, waiting_for};
 use crate::tasks::view::phrases;
@@ -36,6 +37,8 @@ pub(crate) struct Overview<'c> {
     pub drifted: usize,
     /// The programs that pause at their usage limits.
     pub paused: Vec<ProgramPause>,
+    /// The budget of the day, if there is one.
+    pub budget: Option<DayBudget>,
     /// The issues that need attention, most urgent first.
     pub attention: Vec<Issue>,
 }
@@ -148,6 +151,7 @@ pub(crate) fn overview<'c>(context: &'c CheckContext<'_>) -> Result<Overview<'c>
         counts,
         drifted: context.drifted(),
         paused: Pauses::lasting(&context.workspace.paths, context.workspace.now()),
+        budget: project.and_then(|project| DayBudget::read(context.workspace, &project.in_force)),
         attention: examine(context)?,
     })
 }
@@ -288,7 +292,7 @@ fn escalated(task: &TaskSummary) -> Option<StatusEntry> {
 pub(crate) fn overview_value(overview: &Overview<'_>) -> Value {
     let issue =
         |issue: &Issue| json!({"code": issue.code, "problem": issue.problem, "fix": issue.fix});
-    json!({
+    let mut value = json!({
         "project": overview.name,
         "branch": overview.branch,
         "remote": overview.remote.map(remote_value),
@@ -296,5 +300,9 @@ pub(crate) fn overview_value(overview: &Overview<'_>) -> Value {
         "drifted": overview.drifted,
         "paused": overview.paused.iter().map(ProgramPause::to_value).collect::<Vec<_>>(),
         "attention": overview.attention.iter().map(issue).collect::<Vec<_>>(),
-    })
+    });
+    if let Some(budget) = &overview.budget {
+        value["budget"] = budget.value();
+    }
+    value
 }

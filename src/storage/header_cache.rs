@@ -386,7 +386,7 @@ pub(crate) struct Pauses(BTreeMap<String, ProgramPause>);
 /// The pause of a program at its usage limit. After its end it stays until the program runs without meeting a limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgramPause {
-    /// The program, as its command names it.
+    /// The program, as its command names it; empty if the budget of the day is used up.
     pub program: String,
     pub until: Timestamp,
     /// The number of consecutive limits that named no end.
@@ -476,17 +476,40 @@ impl NextLooks {
 }
 
 impl ProgramPause {
+    /// Returns the pause of all programs at the end of the day's budget.
+    pub(crate) fn of_budget(until: Timestamp, why: String) -> Self {
+        Self { program: String::new(), until, guesses: 0, why }
+    }
+
+    /// Returns true if all programs pause, because the budget of the day is used up.
+    pub(crate) fn is_budget(&self) -> bool {
+        self.program.is_empty()
+    }
+
+    /// Returns the way to end it.
+    pub(crate) fn fix(&self) -> &'static str {
+        if self.is_budget() {
+            "a higher `budget.day` in project.yaml ends that"
+        } else {
+            "`aof run --now` does not wait"
+        }
+    }
+
     /// Returns the pause in words, with the local time of its end, and the date unless that is today's.
     pub(crate) fn sentence(&self, now: Timestamp) -> String {
         let [until, now] = [self.until, now].map(|at| at.to_zoned(TimeZone::system()));
         let form = if until.date() == now.date() { "%H:%M %Z" } else { "%Y-%m-%d %H:%M %Z" };
         let (program, until) = (one_line(&self.program), until.strftime(form));
+        if self.is_budget() {
+            return format!("the budget of the day is used up, paused until {until}");
+        }
         format!("`{program}` is at its usage limit, paused until {until}")
     }
 
     /// Returns the pause for `--json`.
     pub(crate) fn to_value(&self) -> Value {
-        json!({"program": self.program, "until": self.until})
+        let program = (!self.is_budget()).then_some(&self.program);
+        json!({"program": program, "until": self.until})
     }
 }
 

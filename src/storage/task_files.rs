@@ -185,11 +185,11 @@ pub(crate) fn walk_archived(paths: &Paths) -> impl Iterator<Item = WalkEntry> + 
     entries(paths, ARCHIVE)
 }
 
-/// Walks the files of the latest day in the archive, unordered.
-pub(crate) fn walk_latest(paths: &Paths) -> impl Iterator<Item = WalkEntry> + '_ {
-    let latest = |inside: String| numbered(paths, &inside).ok()?.into_iter().next();
-    let day = latest(ARCHIVE.to_owned()).and_then(latest).and_then(latest);
-    day.into_iter().flat_map(|day| entries(paths, &day).collect::<Vec<_>>())
+/// Walks the files of the latest days in the archive, unordered.
+pub(crate) fn walk_latest(paths: &Paths, days: usize) -> impl Iterator<Item = WalkEntry> + '_ {
+    let inside = |folder: String| numbered(paths, &folder).unwrap_or_default();
+    let all = inside(ARCHIVE.to_owned()).into_iter().flat_map(inside).flat_map(inside);
+    all.take(days).flat_map(|day| entries(paths, &day).collect::<Vec<_>>())
 }
 
 /// Returns the reason why the tasks cannot be listed: `tasks` is not a folder, or not readable.

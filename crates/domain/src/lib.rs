@@ -52,6 +52,7 @@ pub use task::{
 };
 pub use words::{Severity, Unknown, did_you_mean, listed, nearest};
 pub use words::{composed, counted, distinct, is_combining_mark, mentioned, without_accents};
+pub use workflow::budget::{AmountFault, Money, RunBudget, RunBudgets, Spending, TokenAmount};
 pub use workflow::definition::{
     ContextRules, FieldFate, ImportRemark, RejectionStrategy, Repeat, Workflow,
 };

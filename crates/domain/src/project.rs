@@ -13,7 +13,7 @@ use serde_json::json;
 use super::words::{distinct, mentioned, words};
 use super::{
     AgentId, BranchName, ChannelKey, EventKind, IdPrefix, Launch, Outcome, Period, PublicKey,
-    RemoteName, RoleId, Timestamp, Workflow, WorkflowName,
+    RemoteName, RoleId, RunBudgets, Timestamp, Workflow, WorkflowName,
 };
 
 /// The content of project.yaml and `workflows/`.
@@ -38,6 +38,8 @@ pub struct Project {
     pub squashes: SquashPolicy,
     /// The subscriptions to events.
     pub notify: Vec<Subscription>,
+    /// The budgets of agents' programs.
+    pub budgets: RunBudgets,
     /// The tasks that come again and again.
     pub recurring: Vec<recurring::Recurring>,
     pub workflows: Vec<Workflow>,

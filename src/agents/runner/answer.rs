@@ -9,6 +9,7 @@ use crate::files::json::{Nul, in_whole_characters, read_printed};
 use crate::files::yaml::Fault;
 use crate::system::process::Secrets;
 use crate::tasks::complete::mask_secrets;
+use crate::tasks::headers::entry_run::STOPPED;
 
 /// The number of faults of an answer that are shown, and the limit of their characters.
 const MOST_FAULTS: usize = 5;
@@ -276,6 +277,8 @@ pub(crate) enum AnswerSource {
     ExitStatus,
     /// The failure of all attempts.
     Attempts,
+    /// The end of the task's budget.
+    Budget,
 }
 
 impl AnswerSource {
@@ -287,6 +290,7 @@ impl AnswerSource {
             Self::Signal => ("signal", "the last message"),
             Self::ExitStatus => ("exit", "the exit status"),
             Self::Attempts => ("attempts", "what came of all attempts"),
+            Self::Budget => (STOPPED, "the budget"),
         }
     }
 

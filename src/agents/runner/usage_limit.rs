@@ -11,9 +11,12 @@ use jiff::{Span, ToSpan};
 use serde_json::json;
 
 use crate::domain::{Digest, Launch, Timestamp};
+use crate::project::active_rules::InForce;
+use crate::project::workspace::Workspace;
 use crate::storage::header_cache::{Pauses, ProgramPause};
 use crate::storage::runs::{RunEnding, RunRecord};
 use crate::storage::{Paths, StoreError};
+use crate::tasks::headers::spending::DayBudget;
 
 /// A usage limit that a program met.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,6 +110,12 @@ fn program_name(launch: &Launch) -> &str {
 /// Returns the pause of a program that is at its usage limit.
 pub(crate) fn find_pause(paths: &Paths, launch: &Launch, now: Timestamp) -> Option<ProgramPause> {
     Pauses::last(paths, pause_key(launch).as_str()).filter(|pause| pause.until > now)
+}
+
+/// Returns the pause of all programs until midnight, if the budget of the day is used up.
+pub(crate) fn day_pause(workspace: &Workspace, in_force: &InForce) -> Option<ProgramPause> {
+    let day = DayBudget::read(workspace, in_force).filter(DayBudget::is_spent)?;
+    Some(ProgramPause::of_budget(day.ends, format!("spent {}", day.budget.words(&day.spent))))
 }
 
 /// Begins the pause of a program that met its usage limit. A run that met none deletes the record of the last pause.

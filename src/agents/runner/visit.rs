@@ -1,6 +1,7 @@
 //! The run of one visit: attempts until one has a verdict, or all are used up. The verdict becomes a completion like any other, and its
 //! entry keeps the facts of the run.
 
+mod budget;
 mod entry;
 mod recover;
 mod session;
@@ -81,8 +82,13 @@ pub(crate) fn work(
         Err(VisitStop::Error(error)) => Err(error),
     };
     // If another runner works at the visit, it keeps the claim.
-    let is_over =
-        matches!(end, Ok(VisitEnd::Completed | VisitEnd::GivenUp(_) | VisitEnd::Overtaken(_)));
+    let is_over = matches!(
+        end,
+        Ok(VisitEnd::Completed
+            | VisitEnd::GivenUp(_)
+            | VisitEnd::OverBudget(_)
+            | VisitEnd::Overtaken(_))
+    );
     if claimed && !is_over {
         release_claim(project, assignment, control);
     }
@@ -194,6 +200,7 @@ impl<'a> VisitRun<'a> {
             if let Some(pause) = find_pause(&self.workspace().paths, attempt.launch, now) {
                 return Ok(VisitEnd::Paused(pause));
             }
+            self.check_budgets(&attempt)?;
             (attempt.number, attempt.since) = (failed + 1, self.since);
             attempt.earlier = earlier.as_ref();
             let runs = Runs::at(&self.workspace().paths);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::run_types::{RunTarget, RunnerSetup, WaitReason, WaitingWork};
-use super::usage_limit::find_pause;
+use super::usage_limit::{day_pause, find_pause};
 use crate::dispatch::next::{Next, Wanted, next};
 use crate::dispatch::workplaces::{Opening, looked_at, openings};
 use crate::domain::{
@@ -34,6 +34,8 @@ pub(crate) struct WorkFinder<'a> {
     pub(crate) unavailable: BTreeMap<AgentId, String>,
     /// The agent that got work last.
     served: Option<AgentId>,
+    /// The pause of all programs, if the budget of the day is used up.
+    day: Option<ProgramPause>,
 }
 
 /// The result of a search for work.
@@ -56,12 +58,14 @@ impl<'a> WorkFinder<'a> {
             tried: BTreeMap::new(),
             unavailable: BTreeMap::new(),
             served: None,
+            day: None,
         })
     }
 
     /// Finds work; a dry run claims nothing.
     pub(crate) fn find(&mut self, dry_run: DryRun) -> Result<AvailableWork, ProjectError> {
         self.workspace.restart_wait(self.project.wait);
+        self.day = day_pause(&self.workspace, &self.workspace.rules()?);
         match self.goal {
             RunTarget::Agents { agents, role } => self.of_agents(agents, role.as_ref(), dry_run),
             RunTarget::Task(id) => self.of_task(id),
@@ -197,7 +201,8 @@ impl<'a> WorkFinder<'a> {
 
     fn pause_of(&self, rules: &Rules, agent: &AgentId) -> Option<ProgramPause> {
         let launch = rules.org.agent(agent)?.run.as_ref()?;
-        find_pause(&self.workspace.paths, launch, self.workspace.now())
+        let own = find_pause(&self.workspace.paths, launch, self.workspace.now());
+        self.day.clone().or(own)
     }
 
     /// Returns the agent to start at the opening, with the pause of its program. Fails with the reason if there is none.
@@ -268,6 +273,8 @@ pub(crate) enum VisitEnd {
     Completed,
     /// All attempts failed, and the visit was completed accordingly. Contains the reason of the last failure.
     GivenUp(String),
+    /// The task's budget is used up, and the task is blocked. Contains the sums.
+    OverBudget(String),
     /// Another runner or agent has the visit now. Contains the reason.
     Overtaken(String),
     /// The task or the files of the visit have a fault. Contains its description.

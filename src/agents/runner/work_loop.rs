@@ -243,8 +243,15 @@ impl<'a> RunLoop<'a> {
     fn sleep_until(&self, pause: &ProgramPause, audience: &mut dyn Audience) {
         let (begun, workspace) = (Instant::now(), &self.finder.workspace);
         // `aof run --now` of another process may end it.
-        let lasts = || Pauses::lasting(&workspace.paths, workspace.now()).contains(pause);
-        while begun.elapsed() < PAUSED_SEARCH && !self.stop.load(Ordering::Relaxed) && lasts() {
+        let lasts = || {
+            pause.is_budget() || Pauses::lasting(&workspace.paths, workspace.now()).contains(pause)
+        };
+        let is_over = || workspace.now() >= pause.until;
+        while begun.elapsed() < PAUSED_SEARCH
+            && !is_over()
+            && !self.stop.load(Ordering::Relaxed)
+            && lasts()
+        {
             audience.tick();
             thread::sleep(TICK);
         }
@@ -323,6 +330,10 @@ impl<'a> RunLoop<'a> {
             VisitEnd::GivenUp(why) => {
                 self.visits += 1;
                 self.given_up.push((ticket, why));
+            }
+            VisitEnd::OverBudget(why) => {
+                self.visits += 1;
+                self.left.push((ticket, why));
             }
             VisitEnd::Overtaken(why) | VisitEnd::Broken(why) => {
                 if is_broken {

@@ -15,6 +15,7 @@ use crate::storage::{FileStat, ProjectPath, StoreError};
 use crate::tasks::headers::dependencies::Dependencies;
 use crate::tasks::headers::listing::{ListScope, Listing, read_all, read_summary};
 use crate::tasks::headers::mentions::unseen;
+use crate::tasks::headers::spending::DayBudget;
 use crate::tasks::headers::waiting::{WaitingDecision, decisions_at, may_wait};
 
 /// The number of changed files above which all files are read: that costs less than finding each in the list.
@@ -150,7 +151,9 @@ impl LiveBoard {
             now: workspace.now(),
         };
         let paused = Pauses::lasting(&workspace.paths, source.now);
-        let paused = paused.iter().map(|pause| pause.sentence(source.now)).collect();
+        let paused = paused.iter().map(|pause| pause.sentence(source.now));
+        let budget = DayBudget::read(workspace, in_force).map(|day| day.sentence());
+        let paused = budget.into_iter().chain(paused).collect();
         let (paths, org) = (&workspace.paths, &in_force.rules.org);
         let mentions = you.as_ref().map(|you| unseen(paths, org, listing, you));
         let mentions = mentions.unwrap_or_default();

@@ -170,7 +170,7 @@ pub(crate) fn line(event: &RunEvent) -> Option<String> {
         }
         RunEvent::Paused(pause) => {
             let (note, why) = (yellow("note:"), one_line(&pause.why));
-            format!("{note} {}: {why}; `aof run --now` does not wait", pause.sentence(now()))
+            format!("{note} {}: {why}; {}", pause.sentence(now()), pause.fix())
         }
         RunEvent::Obstacle(text) => format!("{} {}; waiting", yellow("note:"), one_line(text)),
         RunEvent::Remark { ticket, text } => {

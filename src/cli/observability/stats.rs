@@ -133,6 +133,7 @@ fn page(stats: &Stats) -> String {
             ("Bottleneck", bottleneck(stats)),
             ("Idle", idle(stats)),
             ("Agents", agent_lines(stats)),
+            ("Spent", spent(stats)),
         ];
         for (label, fact) in facts.into_iter().filter_map(|(label, fact)| Some((label, fact?))) {
             text.push_str(&format!("{}{fact}\n", bold(format!("{label:<MARGIN$}"))));
@@ -176,6 +177,12 @@ fn title(stats: &Stats) -> String {
         tally.active,
         tally.created,
     )
+}
+
+fn spent(stats: &Stats) -> Option<String> {
+    let all = (!stats.spent.is_nothing()).then(|| stats.spent.words());
+    let parts: Vec<String> = all.into_iter().chain(stats.day.map(|day| day.sentence())).collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
 }
 
 fn throughput(stats: &Stats) -> Option<String> {

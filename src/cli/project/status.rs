@@ -131,6 +131,10 @@ impl StatusPage<'_> {
         for pause in &overview.paused {
             lines.push(yellow(format!("{}: `aof run --now` does not wait", pause.sentence(now()))));
         }
+        lines.extend(overview.budget.map(|budget| {
+            let line = budget.sentence();
+            if budget.is_spent() { yellow(line) } else { line }
+        }));
         lines.push(String::new());
         if self.is_unknown {
             let text = "what waits for you is unknown: no agent of org.yaml has git's `user.email`";

@@ -1,5 +1,7 @@
 //! Statistics of the process: times at gates, rejections, the pace of agents, and the trend. Computed from task files alone.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
 use super::breakdowns::{
@@ -9,14 +11,16 @@ use super::gates::{GateStats, Gates, Loops};
 use super::numbers::{
     RejectingGates, Share, Span, Spread, end, gate_verdict, last_end, rounded, start,
 };
-use crate::domain::{Status, Timestamp, Workflow, WorkflowName};
+use crate::domain::{Spending, Status, TaskId, Timestamp, Workflow, WorkflowName};
 use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
+use crate::storage::runs::Runs;
 use crate::tasks::headers::filter::{FilterKey, TaskFilter};
 use crate::tasks::headers::list::check_filter_names;
 use crate::tasks::headers::listing::{ListScope, Unreadable, read_all, unreadable_value};
+use crate::tasks::headers::spending::{DayBudget, spending_after};
 use crate::tasks::headers::summary::{TaskSummary, time};
 
 /// A query for statistics.
@@ -59,6 +63,10 @@ pub(crate) struct Stats {
     pub weeks: Vec<Week>,
     /// The trend of rejections.
     pub trend: Trend,
+    /// The amounts that the programs of agents spent.
+    pub spent: Spending,
+    /// The budget of the day, if there is one.
+    pub day: Option<DayBudget>,
     /// Tasks with visits that ended before they began, by the clocks of different machines; these count as 0 seconds.
     pub skewed: Vec<String>,
     /// Files that could not be counted.
@@ -129,6 +137,8 @@ impl Stats {
             "agents": self.agents,
             "tags": self.tags,
             "weeks": self.weeks,
+            "spent": self.spent.value(),
+            "budget": self.day.map(|day| day.value()),
             "skewed": self.skewed,
             "unreadable": self.unreadable.iter().map(unreadable_value).collect::<Vec<_>>(),
         })
@@ -149,8 +159,13 @@ pub(crate) fn stats(
     }
     let tasks: Vec<&TaskSummary> = listing.tasks.iter().map(|(header, _)| &**header).collect();
     let stats = count(&tasks, &in_force.rules, query, workspace.now());
-    let project = in_force.project_name(workspace);
-    Ok(Stats { project, unreadable: listing.unreadable, ..stats })
+    let mut records = Runs::at(&workspace.paths).records(None);
+    let ids: HashSet<&TaskId> = tasks.iter().map(|task| &task.id).collect();
+    records.retain(|record| ids.contains(&record.ticket.task));
+    let begin = stats.span.from.saturating_sub(1);
+    let spent = spending_after(&tasks, &records, begin, workspace.now());
+    let (project, day) = (in_force.project_name(workspace), DayBudget::read(workspace, in_force));
+    Ok(Stats { project, spent, day, unreadable: listing.unreadable, ..stats })
 }
 
 /// Counts tasks of the workflow of the query, for statistics without the project's name.
@@ -220,6 +235,8 @@ pub(crate) fn count(
         tags: tags.close(),
         weeks,
         trend,
+        spent: Spending::default(),
+        day: None,
         skewed,
         unreadable: Vec::new(),
     }

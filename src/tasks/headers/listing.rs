@@ -140,6 +140,8 @@ pub(crate) enum ListScope {
     Active,
     /// Also tasks of the latest day in the archive.
     Recent,
+    /// Also tasks of the days in the archive that a day of any time zone may touch.
+    Days,
     /// Also all finished tasks.
     All,
 }
@@ -234,7 +236,8 @@ fn walk(paths: &Paths, scope: ListScope) -> Walked {
     active.dedup_by(|a, b| a.path == b.path);
     let archived: Vec<TaskEntry> = match scope {
         ListScope::Active => Vec::new(),
-        ListScope::Recent => task_files::walk_latest(paths).filter_map(&mut task).collect(),
+        ListScope::Recent => task_files::walk_latest(paths, 1).filter_map(&mut task).collect(),
+        ListScope::Days => task_files::walk_latest(paths, 3).filter_map(&mut task).collect(),
         ListScope::All => task_files::walk_archived(paths).filter_map(&mut task).collect(),
     };
     Walked { active, archived, strays }

@@ -20,11 +20,12 @@ use crate::files::task_file::{Origin, TaskFile, link_value};
 use crate::git::ObjectId;
 use crate::rules::{Rules, Stay, due_act, is_over, lost_dependencies, stay};
 use crate::storage::{CacheFile, Deferred, FileStat, ProjectPath};
+use crate::tasks::headers::entry_run::EntryRun;
 use crate::tasks::state::acceptance::count_boxes;
 use crate::tasks::state::comment_heads::{CommentHead, comment_heads};
 
 /// The version of a summary's shape and meaning: older caches are rebuilt.
-const SCHEMA: &str = "25";
+const SCHEMA: &str = "26";
 
 /// The cache of summaries.
 pub(crate) const HEADERS: CacheFile = CacheFile { name: "cache", schema: SCHEMA };
@@ -482,6 +483,8 @@ pub(crate) struct EndedVisit {
     pub agent: Option<String>,
     /// The session in which it ended, if known.
     pub session: Option<String>,
+    /// The run of the program that ended it.
+    pub run: Option<Box<EntryRun>>,
     /// The time when it began, in seconds since 1970.
     pub entered: i64,
     /// Its duration in seconds; 0 if the clock ran backwards.
@@ -526,6 +529,7 @@ impl EndedVisit {
             role: visit.role.as_ref().map(|role| role.as_str().into()),
             agent: visit.agent.as_ref().map(|agent| agent.as_str().into()),
             session: visit.session().map(ToString::to_string),
+            run: EntryRun::of(visit).map(Box::new),
             entered: visit.entered.as_second(),
             seconds: visit.duration(),
             skewed: visit.exited < visit.entered,

@@ -21,6 +21,7 @@ use crate::rules::{
 use crate::storage::header_cache::{Hint, NextLooks};
 use crate::tasks::headers::children::children;
 use crate::tasks::headers::dependencies::{awaited_now, circle_around, circle_text};
+use crate::tasks::headers::spending::TaskBudget;
 use crate::tasks::headers::summary::{Awaited, NEW, TaskSummary, WAITING, clock, gate_of};
 use crate::tasks::plan::adoption_step;
 use crate::tasks::state::commit_message::rule_effect;
@@ -36,6 +37,8 @@ pub(crate) struct TaskExplanation {
     pub agents: Vec<AgentId>,
     pub outcomes: Vec<OutcomePreview>,
     pub awaited: Awaited,
+    /// The task's budget, if it has one.
+    pub budget: Option<TaskBudget>,
 }
 
 /// The beginning of the reason that names the git operation in progress, during which no task moves.
@@ -84,10 +87,13 @@ pub(crate) fn why(
             }
         }
     }
-    let reasons = reasons(workspace, &state);
+    let budget = TaskBudget::read(workspace, rules, &state.file);
+    let mut reasons = reasons(workspace, &state);
+    reasons.extend(budget.map(|budget| format!("of its budget are spent {}", budget.words())));
     let agents = eligible_agents(rules, &state.file);
     let awaited = awaited_now(workspace, &state.in_force, task);
-    let explanation = TaskExplanation { reasons, agents, outcomes, awaited, file: state.file };
+    let explanation =
+        TaskExplanation { reasons, agents, outcomes, awaited, budget, file: state.file };
     Ok((explanation, state.in_force))
 }
 
@@ -136,7 +142,7 @@ pub(crate) fn explanation_value(explanation: &TaskExplanation) -> Value {
         Origin::HandMade => NEW,
         Origin::Adopted => task.status.as_str(),
     };
-    json!({
+    let mut value = json!({
         "task": task.id.as_str(),
         "ticket": task.ticket().to_string(),
         "status": status,
@@ -146,7 +152,11 @@ pub(crate) fn explanation_value(explanation: &TaskExplanation) -> Value {
         "because": explanation.reasons,
         "who": explanation.agents,
         "outcomes": explanation.outcomes.iter().map(outcome).collect::<Vec<_>>(),
-    })
+    });
+    if let Some(TaskBudget { budget, spent }) = &explanation.budget {
+        value["budget"] = budget.value(spent);
+    }
+    value
 }
 
 fn passage_value(passage: &Passage, limit: u32) -> Value {

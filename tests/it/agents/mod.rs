@@ -1,5 +1,6 @@
 //! Agents: by tool calls, by runners, and by instructions.
 
+mod budgets;
 pub(crate) mod forge;
 mod instruction_files;
 mod mcp;

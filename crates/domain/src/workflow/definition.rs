@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::gate::{Branch, Duty, Exhausted, Gate};
 use crate::words::words;
-use crate::{GateId, Map, Outcome, Period, RoleId, RunLimits, WorkflowName};
+use crate::{GateId, Map, Outcome, Period, RoleId, RunBudget, RunLimits, WorkflowName};
 
 /// An ordered list of gates (spec 1, 1.2 and appendix A). All of it serializes, to compare two versions; `Rules` defines the part
 /// that its hash covers.
@@ -31,6 +31,8 @@ pub struct Workflow {
     pub lease: Option<Period>,
     /// The limits of agents' runs at gates that set none.
     pub run: RunLimits,
+    /// The budget of each of its tasks, in place of the project's.
+    pub budget: RunBudget,
     /// The rounds in which it runs.
     pub repeat: Option<Repeat>,
     /// The values that tasks start with, and the rules for outputs.

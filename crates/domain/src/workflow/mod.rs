@@ -1,5 +1,6 @@
 //! A workflow: gates, routes, forks. Definitions only.
 
+pub mod budget;
 pub mod definition;
 pub(crate) mod for_each;
 pub mod gate;

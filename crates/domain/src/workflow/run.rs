@@ -101,6 +101,16 @@ pub struct Launch {
 }
 
 impl Launch {
+    /// Returns whether its program reports what it cost.
+    pub fn reports_cost(&self) -> bool {
+        matches!(self.reads(), Reads::Claude | Reads::Opencode)
+    }
+
+    /// Returns whether its program reports the tokens that it used.
+    pub fn reports_tokens(&self) -> bool {
+        !matches!(self.reads(), Reads::Json | Reads::Text)
+    }
+
     /// Returns whether its program can continue a session: a preset's, started by the preset's own command.
     pub fn can_resume(&self) -> bool {
         self.command.is_empty() && matches!(self.preset, Preset::Claude | Preset::Codex)

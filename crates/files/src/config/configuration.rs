@@ -18,8 +18,8 @@ use crate::yaml;
 use crate::yaml::{Fault, Node, ParseLimits, line_column};
 use aof_domain::{
     ConfigPlace, ContextRules, Duty, Exits, Gate, GateKind, HandOut, Map, OnConditionError, Org,
-    Outcome, Project, RejectionStrategy, RunLimits, Severity, SquashPolicy, TaskLayout, Workflow,
-    WorkflowName, listed,
+    Outcome, Project, RejectionStrategy, RunBudget, RunLimits, Severity, SquashPolicy, TaskLayout,
+    Workflow, WorkflowName, listed,
 };
 
 /// The project's own file, in its root.
@@ -326,6 +326,7 @@ impl Loading {
             git: file.git.unwrap_or_default(),
             squashes: file.squashes.unwrap_or(SquashPolicy::Accept),
             notify: file.notify,
+            budgets: file.budgets,
             recurring: file.recurring,
             workflows,
             default_workflow,
@@ -410,6 +411,7 @@ fn implicit() -> Workflow {
         timeout: None,
         lease: None,
         run: RunLimits::default(),
+        budget: RunBudget::default(),
         context: ContextRules::default(),
         default_outcome: Outcome::Complete,
         rejection: RejectionStrategy::Origin,

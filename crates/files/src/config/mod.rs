@@ -1,5 +1,6 @@
 //! `project.yaml`, `org.yaml` and `workflows/`, read together.
 
+mod budget_file;
 pub mod configuration;
 pub mod decode;
 pub(crate) mod gate_file;

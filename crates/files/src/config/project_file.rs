@@ -2,6 +2,7 @@
 
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
+use super::budget_file;
 use super::decode::{Faults, FieldReader, parse_key, text_of};
 use super::locate::Step;
 use super::notify_file;
@@ -10,7 +11,8 @@ use super::workflow_file;
 use super::workflow_file::{Definition, default_name};
 use crate::yaml::{Fault, Node, NodeKind};
 use aof_domain::{
-    Git, HandOut, IdPrefix, Recurring, SquashPolicy, Subscription, TaskLayout, WorkflowName,
+    Git, HandOut, IdPrefix, Recurring, RunBudgets, SquashPolicy, Subscription, TaskLayout,
+    WorkflowName,
 };
 
 /// The content of project.yaml; everything in it is optional.
@@ -26,6 +28,7 @@ pub(crate) struct ProjectFile {
     pub(crate) git: Option<Git>,
     pub(crate) squashes: Option<SquashPolicy>,
     pub(crate) notify: Vec<Subscription>,
+    pub(crate) budgets: RunBudgets,
     pub(crate) recurring: Vec<Recurring>,
     pub(crate) default_workflow: Option<WorkflowName>,
     pub(crate) workflows: Vec<Definition>,
@@ -75,6 +78,7 @@ pub(crate) fn read(root: &Node<'_>, faults: &Faults) -> ProjectFile {
         git.refuse_unknown();
     }
     file.notify = notify_file::read(&fields, true);
+    file.budgets = fields.with("budget", budget_file::read_budgets).unwrap_or_default();
     file.recurring = fields.with("recurring", recurring_file::read).unwrap_or_default();
     fields.refuse_unknown_but(|key| match key {
         "sync" | "remote" | "branch" | "every" => {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::decode::{Faults, FieldReader, parse_node};
 use super::gate_file::by_outcome;
 use super::locate::Step;
-use super::{gate_file, run_file};
+use super::{budget_file, gate_file, run_file};
 use crate::yaml::{Node, NodeKind};
 use aof_domain::{
     ContextRules, Exhausted, Gate, Map, Outcome, RejectionStrategy, Repeat, Workflow, WorkflowName,
@@ -77,6 +77,7 @@ pub(crate) fn read(
         timeout: fields.parsed("timeout"),
         lease: fields.parsed("lease"),
         run: fields.with("run", run_file::read_limits).unwrap_or_default(),
+        budget: fields.with("budget", budget_file::read).unwrap_or_default(),
         context: fields.with("context", read_context).unwrap_or_default(),
         repeat: fields.with("repeat", read_repeat).flatten(),
         gates,

@@ -79,7 +79,7 @@ fn limits() -> RunLimits {
 
 #[test]
 fn no_field_of_a_workflow_is_forgotten() {
-    each!(whole, Workflow { name: _, description: _, version: _, visible_to: _, timeout: _, lease: _, run: _, context: _,
+    each!(whole, Workflow { name: _, description: _, version: _, visible_to: _, timeout: _, lease: _, run: _, budget: _, context: _,
         default_outcome: _, rejection: _, holds_rejections: _, repeat: _, gates: _ }, workflow, [
         "description none -> new" => |workflow: &mut Workflow| workflow.description = Some("new".into()),
         "version none -> 2" => |workflow: &mut Workflow| workflow.version = Some("2".into()),
@@ -87,6 +87,7 @@ fn no_field_of_a_workflow_is_forgotten() {
         "timeout none -> 2h" => |workflow: &mut Workflow| workflow.timeout = Some(period("2h")),
         "lease none -> 2h" => |workflow: &mut Workflow| workflow.lease = Some(period("2h")),
         "run.timeout none -> 9m" => |workflow: &mut Workflow| workflow.run = limits(),
+        "budget.time none -> 9m" => |workflow: &mut Workflow| workflow.budget.time = Some(period("9m")),
         "context.maxBytes 4096 -> 5" => |workflow: &mut Workflow| workflow.context.max_bytes = 5,
         "defaultOutcome" => |workflow: &mut Workflow| workflow.default_outcome = Outcome::Skip,
         "rejectionStrategy" => |workflow: &mut Workflow| workflow.rejection = RejectionStrategy::Previous,

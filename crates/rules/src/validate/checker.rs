@@ -336,6 +336,7 @@ fn check_org(project: &Project, org: &Org, findings: &mut Vec<Finding>) {
         ));
     }
     shared(project, org, findings);
+    findings.extend(Finding::about_budgets(project, org));
 }
 
 fn role(org: &Org, id: &RoleId, role: &Role, findings: &mut Vec<Finding>) {

@@ -1,5 +1,6 @@
 //! Checks of a project's rules.
 
+mod budgets;
 pub(crate) mod checker;
 pub(crate) mod duties;
 pub(crate) mod exits;

@@ -9,8 +9,8 @@ use aof_domain::workflow::gate::Mark;
 use aof_domain::workflow::shape::{Others, ShapeKind};
 use aof_domain::{
     AgentId, Channel, ContextRules, Digest, Duty, Exhausted, Exits, ForEach, Fork, Gate, GateId,
-    GateKind, Map, Org, Outcome, Outputs, Period, PlanKey, Project, Repeat, RoleId, Route, Shape,
-    Signal, Station, Task, Workflow, WorkflowName,
+    GateKind, Map, Org, Outcome, Outputs, Period, PlanKey, Project, Repeat, RoleId, Route,
+    RunBudget, Shape, Signal, Station, Task, Workflow, WorkflowName,
 };
 
 /// The compiled conditions.
@@ -47,6 +47,12 @@ impl Rules {
     /// Returns the workflow that the task names, if it exists.
     pub fn workflow_of(&self, task: &Task) -> Option<&Workflow> {
         self.project.workflow(&task.routing.workflow)
+    }
+
+    /// Returns the budget of the task.
+    pub fn budget_of(&self, task: &Task) -> RunBudget {
+        let own = self.workflow_of(task).map(|workflow| workflow.budget).unwrap_or_default();
+        own.or(self.project.budgets.task)
     }
 
     /// Returns the hash of a workflow, as recorded in histories: 16 hexadecimal digits.
@@ -106,6 +112,7 @@ pub(crate) fn workflow_hash(workflow: &Workflow) -> String {
         timeout,
         lease: _,
         run: _,
+        budget: _,
         repeat,
         context,
         gates,

@@ -22,6 +22,7 @@ pub(crate) fn passed(gate: &str, to: &str) -> EndedVisit {
         role: None,
         agent: Some(format!("{gate}-agent")),
         session: None,
+        run: None,
         entered: START,
         seconds: 60,
         skewed: false,
