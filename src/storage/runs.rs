@@ -171,6 +171,19 @@ impl Runs {
         Ok(runs)
     }
 
+    /// Takes one of a program's places, which is free again once the lock is dropped; `None` if all are taken.
+    pub(crate) fn take_place(&self, key: &str, most: u32) -> Result<Option<FileLock>, StoreError> {
+        self.paths.prepare_local()?;
+        let runs = Folder::open(self.paths.root(), LOCAL)?.private_child("runs")?;
+        for number in 1..=most {
+            let file = runs.open_lock(&format!("place-{key}-{number}"))?;
+            if let Some(place) = FileLock::attempt(file, runs.path())? {
+                return Ok(Some(place));
+            }
+        }
+        Ok(None)
+    }
+
     /// Returns the records of all kept attempts, or of those at one task; unordered. What cannot be read is left out.
     pub(crate) fn records(&self, task: Option<&TaskId>) -> Vec<RunRecord> {
         let beginning = task.map_or_else(String::new, ToString::to_string) + "@";
@@ -191,9 +204,14 @@ impl Runs {
     pub(crate) fn own_run(&self, task: &TaskId, run: &str) -> Value {
         let mut value = json!({"id": run, "verdict": "own"});
         let records = self.records(Some(task));
-        let session = records.iter().find(|record| record.run == run);
-        if let Some(session) = session.and_then(|record| record.session.as_ref()) {
-            value["session"] = session.fact();
+        if let Some(record) = records.iter().find(|record| record.run == run) {
+            if let Some(session) = &record.session {
+                value["session"] = session.fact();
+            }
+            let stalled = record.stalled_before(&records);
+            if !stalled.is_empty() {
+                value["stalled"] = json!(stalled);
+            }
         }
         value
     }

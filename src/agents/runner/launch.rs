@@ -291,6 +291,7 @@ mod tests {
             reads: None,
             env: vec![("CI".to_owned(), "1".to_owned())],
             secrets: Vec::new(),
+            parallel: None,
             limits: RunLimits::default(),
         }
     }

@@ -40,7 +40,7 @@ pub fn preview(
     loop {
         let assignment = match finder.find(DryRun::Yes)? {
             AvailableWork::Work(assignment) => assignment,
-            AvailableWork::Finished(_) => return Ok((previews, Vec::new())),
+            AvailableWork::Finished(_) | AvailableWork::Full => return Ok((previews, Vec::new())),
             AvailableWork::Nothing(mut waits) | AvailableWork::Paused(_, mut waits) => {
                 waits.retain(|waits| previews.iter().all(|seen| seen.ticket != waits.ticket));
                 return Ok((previews, waits));

@@ -14,7 +14,8 @@ use crate::domain::{Digest, Launch, Timestamp};
 use crate::project::active_rules::InForce;
 use crate::project::workspace::Workspace;
 use crate::storage::header_cache::{Pauses, ProgramPause};
-use crate::storage::runs::{RunEnding, RunRecord};
+use crate::storage::lock::FileLock;
+use crate::storage::runs::{RunEnding, RunRecord, Runs};
 use crate::storage::{Paths, StoreError};
 use crate::tasks::headers::spending::DayBudget;
 
@@ -110,6 +111,24 @@ fn program_name(launch: &Launch) -> &str {
 /// Returns the pause of a program that is at its usage limit.
 pub(crate) fn find_pause(paths: &Paths, launch: &Launch, now: Timestamp) -> Option<ProgramPause> {
     Pauses::last(paths, pause_key(launch).as_str()).filter(|pause| pause.until > now)
+}
+
+/// The place of a run among those of its program.
+pub(crate) enum RunPlace {
+    /// The runs of the program are not limited.
+    Unlimited,
+    /// Taken until this is dropped.
+    Ours { _lock: FileLock },
+    /// As many runs as may be are at work.
+    Full,
+}
+
+/// Takes a place for a run of a program.
+pub(crate) fn take_place(paths: &Paths, launch: &Launch) -> Result<RunPlace, StoreError> {
+    let Some(most) = launch.parallel else { return Ok(RunPlace::Unlimited) };
+    let key = pause_key(launch);
+    let lock = Runs::at(paths).take_place(&key.as_str()[..16], most)?;
+    Ok(lock.map_or(RunPlace::Full, |lock| RunPlace::Ours { _lock: lock }))
 }
 
 /// Returns the pause of all programs until midnight, if the budget of the day is used up.

@@ -5,8 +5,8 @@ mod budget;
 mod entry;
 mod recover;
 mod session;
+mod stand_in;
 
-use self::entry::run_value;
 use self::session::session_start;
 use std::cell::{Cell, Ref, RefCell};
 use std::thread;
@@ -14,29 +14,25 @@ use std::time::{Duration, Instant};
 
 use jiff::SignedDuration;
 
-use super::answer::{AnswerSource, RunAnswer};
+use super::answer::RunAnswer;
 use super::attempt::{Attempt, EndedAttempt, write_record};
 use super::prompt::EarlierAttempt;
 use super::run_types::{RunControl, RunEvent, RunnerSetup, StartedAttempt};
-use super::usage_limit::{find_pause, note_limit};
+use super::usage_limit::{RunPlace, find_pause, note_limit, take_place};
 use super::work_finder::{Assignment, CompletedVisit, VisitEnd, VisitState, visit_state};
 use crate::dispatch::claim::claim;
+use crate::dispatch::next::claim_named;
 use crate::dispatch::workplaces::left_behind;
-use crate::domain::{
-    Completion, CompletionContent, CompletionId, Outcome, Period, RunBounds, Timestamp,
-};
-use crate::git::PromptPlace;
+use crate::domain::{CompletionId, Period, RunBounds, Timestamp};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::rules::RefusalKind;
 use crate::storage::Holder;
 use crate::storage::fs::random::{chance, ulid};
 use crate::storage::header_cache::NextLooks;
 use crate::storage::runs::{Ruling, RunAttempt, RunEnding, RunRecord, RunRight, Runs, VisitRuns};
 use crate::tasks::actions::release;
-use crate::tasks::complete::{Signing, complete_signed};
 use crate::tasks::plan::DryRun;
-use crate::tasks::view::task_view::{ended_visits, show};
+use crate::tasks::view::task_view::show;
 
 /// The interval at which a pause checks whether the runner must stop.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -61,8 +57,26 @@ impl From<VisitEnd> for VisitStop {
     }
 }
 
-/// Works at the visit until it has ended, or cannot be completed here.
+/// Works at the visit until it has ended, or cannot be completed here. After the attempts of an agent, another one of the role tries it.
+/// Returns the assignment of the last agent.
 pub(crate) fn work(
+    project: &RunnerSetup,
+    mut assignment: Assignment,
+    control: RunControl<'_>,
+) -> (Assignment, Result<VisitEnd, ProjectError>) {
+    loop {
+        match work_as(project, &assignment, control) {
+            Ok(VisitEnd::HandedOn(other)) => {
+                let text = format!("`{}` has failed, and `{other}` tries it", assignment.agent);
+                control.remark(&assignment.ticket, text);
+                assignment = Assignment { agent: other, claimed_here: false, ..assignment };
+            }
+            end => return (assignment, end),
+        }
+    }
+}
+
+fn work_as(
     project: &RunnerSetup,
     assignment: &Assignment,
     control: RunControl<'_>,
@@ -89,7 +103,7 @@ pub(crate) fn work(
             | VisitEnd::OverBudget(_)
             | VisitEnd::Overtaken(_))
     );
-    if claimed && !is_over {
+    if (claimed || matches!(end, Ok(VisitEnd::HandedOn(_)))) && !is_over {
         release_claim(project, assignment, control);
     }
     end
@@ -120,6 +134,29 @@ fn release_claim(project: &RunnerSetup, assignment: &Assignment, control: RunCon
     control.remark(ticket, format!("{}; {fix}", fault.problem()));
 }
 
+/// Waits until a run of the agent's program may begin. The search for work passes over programs whose places are taken, so this is short.
+fn wait_for_place(
+    workspace: &Workspace,
+    assignment: &Assignment,
+    control: RunControl<'_>,
+) -> Result<RunPlace, VisitStop> {
+    let in_force = workspace.rules()?;
+    let agent = in_force.rules.org.agent(&assignment.agent);
+    let Some(launch) = agent.and_then(|known| known.run.as_ref()) else {
+        return Ok(RunPlace::Unlimited);
+    };
+    loop {
+        match take_place(&workspace.paths, launch)? {
+            RunPlace::Full => {}
+            place => return Ok(place),
+        }
+        if control.is_stopped() {
+            return Err(VisitEnd::Stopped.into());
+        }
+        thread::sleep(PAUSE);
+    }
+}
+
 /// A visit that is being run.
 struct VisitRun<'a> {
     project: &'a RunnerSetup,
@@ -132,6 +169,8 @@ struct VisitRun<'a> {
     control: RunControl<'a>,
     /// True if this run has claimed the visit.
     claimed: Cell<bool>,
+    /// The place of its program, held until the visit has ended.
+    _place: RunPlace,
 }
 
 impl<'a> VisitRun<'a> {
@@ -142,6 +181,7 @@ impl<'a> VisitRun<'a> {
         control: RunControl<'a>,
     ) -> Result<Self, VisitStop> {
         let workspace = project.open()?;
+        let place = wait_for_place(&workspace, assignment, control)?;
         let holder = Holder::this_process(project.command.clone(), workspace.now());
         let runs = match Runs::at(&workspace.paths).open(&assignment.ticket, &holder)? {
             RunRight::Ours(runs) => runs,
@@ -153,7 +193,16 @@ impl<'a> VisitRun<'a> {
         let since = show(&workspace, &assignment.ticket.task)?.0.file.task.history.len();
         let open_workspace = RefCell::new(workspace);
         let claimed = Cell::new(false);
-        Ok(Self { project, open_workspace, assignment, runs, since, control, claimed })
+        Ok(Self {
+            project,
+            open_workspace,
+            assignment,
+            runs,
+            since,
+            control,
+            claimed,
+            _place: place,
+        })
     }
 
     /// Makes attempts until the visit has ended.
@@ -178,12 +227,15 @@ impl<'a> VisitRun<'a> {
                 Some(holder) => return Ok(VisitEnd::Overtaken(format!("`{holder}` has it"))),
                 // A look claims nothing, unless its answer ends the visit.
                 None if open.opening.looks_every.is_some() => {}
-                None => self.claim()?,
+                None => self.claim(false)?,
             }
             let mut attempt = Attempt::new(self.project, agent, &open, self.fresh_id()?)?;
-            let failed = u32::try_from(self.failures()?.len()).unwrap_or(u32::MAX);
+            let failed = self.own_failures()?;
             if failed >= attempt.bounds.attempts {
-                return self.give_up(&attempt);
+                return match self.stand_in(&attempt)? {
+                    Some(other) => Ok(VisitEnd::HandedOn(other)),
+                    None => self.give_up(&attempt),
+                };
             }
             let pause = if has_tried {
                 pause_after(&attempt.bounds, failed)?
@@ -212,10 +264,16 @@ impl<'a> VisitRun<'a> {
         }
     }
 
-    /// Claims the visit for the agent. Ends it if another one was faster.
-    fn claim(&self) -> Result<(), VisitStop> {
+    /// Claims the visit for the agent. Ends it if another one was faster. A look, which claims only to complete, is not one task more.
+    fn claim(&self, is_look: bool) -> Result<(), VisitStop> {
         let Assignment { ticket, agent, .. } = self.assignment;
-        match self.retry(|workspace| claim(workspace, ticket, agent, DryRun::No)) {
+        let claim = |workspace: &Workspace| {
+            if is_look {
+                return claim(workspace, ticket, agent, DryRun::No);
+            }
+            claim_named(workspace, &workspace.rules()?, ticket, agent, DryRun::No)
+        };
+        match self.retry(claim) {
             Err(VisitStop::Error(error @ ProjectError::Refused(_))) => {
                 Err(VisitEnd::Overtaken(error.to_string()).into())
             }
@@ -282,6 +340,13 @@ impl<'a> VisitRun<'a> {
         Ok(self.runs.records()?.into_iter().filter(RunRecord::has_failed).collect())
     }
 
+    /// Returns the number of the agent's own failed attempts.
+    fn own_failures(&self) -> Result<u32, ProjectError> {
+        let failures = self.failures()?;
+        let own = failures.iter().filter(|record| record.agent == self.assignment.agent);
+        Ok(u32::try_from(own.count()).unwrap_or(u32::MAX))
+    }
+
     fn remark(&self, text: impl Into<String>) {
         self.control.remark(&self.assignment.ticket, text);
     }
@@ -332,7 +397,7 @@ impl<'a> VisitRun<'a> {
         }
         if let Some(answer) = answer {
             if every.is_some() {
-                self.claim()?;
+                self.claim(true)?;
             }
             self.submit(answer, &attempt.run, &mut record, &folder, took)?;
         }
@@ -350,7 +415,7 @@ impl<'a> VisitRun<'a> {
             }
             _ => {}
         }
-        let failed = u32::try_from(self.failures()?.len()).unwrap_or(u32::MAX);
+        let failed = self.own_failures()?;
         let (bounds, ticket) = (&attempt.bounds, self.assignment.ticket.clone());
         let again_in = (failed < bounds.attempts).then(|| bounds.pause(failed));
         let attempt = attempt.number;
@@ -443,98 +508,5 @@ impl<'a> VisitRun<'a> {
             .map_err(|why| format!("its verdict was refused: {why}"));
         self.note_ruling(record, folder, ruling);
         if is_completed { Err(VisitEnd::Completed.into()) } else { Ok(()) }
-    }
-
-    /// Ends the visit as failed or blocked: no attempt had an answer that counts.
-    fn give_up(&self, attempt: &Attempt<'_>) -> Result<VisitEnd, VisitStop> {
-        let failures: Vec<String> =
-            self.failures()?.iter().map(RunRecord::failure_reason).collect();
-        let outcomes = attempt.workplace.outcomes(&attempt.open.in_force.rules);
-        let can_fail = outcomes.contains(&Outcome::Failed);
-        let attempts = match failures.len() {
-            1 => "1 attempt".to_owned(),
-            count => format!("{count} attempts"),
-        };
-        let last = failures.last().cloned().unwrap_or_default();
-        let agent = &self.assignment.agent;
-        if attempt.open.opening.looks_every.is_some() {
-            self.claim()?;
-        }
-        let blockers =
-            failures.iter().zip(1..).map(|(why, number)| format!("attempt {number}: {why}"));
-        let content = CompletionContent {
-            summary: Some(format!("{attempts} of `{agent}` failed; the last one: {last}")),
-            blockers: Some(blockers.collect()),
-            ..CompletionContent::default()
-        };
-        let outcome = Some(if can_fail { Outcome::Failed } else { Outcome::Blocked });
-        let answer = RunAnswer { source: AnswerSource::Attempts, outcome, content };
-        let last_run = self.runs.records()?.pop();
-        Ok(match self.complete(answer, &self.fresh_id()?, last_run.as_ref(), Duration::ZERO)? {
-            Ok(_) => VisitEnd::GivenUp(last),
-            Err(why) => VisitEnd::Unavailable(why),
-        })
-    }
-
-    /// Completes the visit, and returns its outcome. Retries while a merge or a lock is in the way. The inner error is the reason why the
-    /// completion was refused.
-    fn complete(
-        &self,
-        answer: RunAnswer,
-        run: &CompletionId,
-        record: Option<&RunRecord>,
-        took: Duration,
-    ) -> Result<Result<String, String>, VisitStop> {
-        let completion = self.completion(answer, run, record, took);
-        let signing = Signing { key_file: None, asking: PromptPlace::Window };
-        let act = |workspace: &_| complete_signed(workspace, &completion, signing, DryRun::No);
-        let changed = match self.retry(act) {
-            Err(VisitStop::Error(ProjectError::Refused(refusal))) => {
-                let (kind, fix) = (refusal.kind(), refusal.fix());
-                let why = ProjectError::Refused(refusal).to_string();
-                if kind == RefusalKind::Conflict {
-                    return Err(VisitEnd::Overtaken(why).into());
-                }
-                // The next attempt must know all faults.
-                return Ok(Err(format!("{why}; {fix}")));
-            }
-            done => done?,
-        };
-        for warning in &changed.warnings {
-            self.remark(warning.message());
-        }
-        let visits = ended_visits(&changed);
-        let Some(visit) = visits.first() else { return Ok(Ok(String::new())) };
-        let (visit, in_force) = (visit.clone(), self.workspace().rules()?);
-        let outcome = visit.outcome.to_string();
-        self.report_completed(&CompletedVisit { visit, file: changed.after, in_force }, took);
-        Ok(Ok(outcome))
-    }
-
-    fn completion(
-        &self,
-        answer: RunAnswer,
-        run: &CompletionId,
-        record: Option<&RunRecord>,
-        took: Duration,
-    ) -> Completion {
-        let mut content = answer.content;
-        content.outcome = answer.outcome.as_ref().map(ToString::to_string);
-        content.metadata.insert("run".to_owned(), run_value(run, answer.source, record, took));
-        // The session separates workers, so they cannot choose it.
-        let end = record.and_then(|record| record.end.as_ref());
-        let session = end.and_then(|end| end.agent_report.session.clone());
-        let session = session.unwrap_or_else(|| run.to_string());
-        content.metadata.insert("session".to_owned(), session.into());
-        Completion {
-            ticket: self.assignment.ticket.clone(),
-            gate: None,
-            agent: self.assignment.agent.clone(),
-            content,
-            // An id of the agent's own might already have been used.
-            id: run.clone(),
-            signature: None,
-            facts: Box::default(),
-        }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::run_types::{RunTarget, RunnerSetup, WaitReason, WaitingWork};
-use super::usage_limit::{day_pause, find_pause};
+use super::usage_limit::{RunPlace, day_pause, find_pause, take_place};
 use crate::dispatch::next::{Next, Wanted, next};
 use crate::dispatch::workplaces::{Opening, looked_at, openings};
 use crate::domain::{
@@ -20,6 +20,7 @@ use crate::storage::header_cache::{Hint, NextLooks, ProgramPause};
 use crate::tasks::headers::dependencies::Dependencies;
 use crate::tasks::headers::list::is_ready;
 use crate::tasks::headers::listing::{ListScope, read_all};
+use crate::tasks::headers::summary::TaskSummary;
 use crate::tasks::plan::DryRun;
 use crate::tasks::view::task_view::{brief_of, show};
 
@@ -43,6 +44,8 @@ pub(crate) enum AvailableWork {
     Work(Assignment),
     /// There is no work now. For one task, contains what waits there.
     Nothing(Vec<WaitingWork>),
+    /// Only programs that may not run more often at once have work.
+    Full,
     /// Only programs that pause have work. Contains the pause that ends first.
     Paused(ProgramPause, Vec<WaitingWork>),
     Finished(Status),
@@ -90,22 +93,27 @@ impl<'a> WorkFinder<'a> {
         let last = agents.iter().position(|agent| Some(agent) == self.served.as_ref());
         let (earlier, later) = agents.split_at(last.map_or(0, |index| index + 1));
         let turn = later.iter().chain(earlier);
+        let turn: Vec<&AgentId> =
+            turn.filter(|agent| !self.unavailable.contains_key(*agent)).collect();
         let in_force = self.workspace.rules()?;
-        let (mut absence, mut paused) = (None, None::<ProgramPause>);
-        for agent in turn.filter(|agent| !self.unavailable.contains_key(*agent)) {
+        let (mut absence, mut paused, mut is_full) = (None, None::<ProgramPause>, false);
+        for agent in self.by_urgency(&in_force, turn, role, &others)? {
             let pause = self.pause_of(&in_force.rules, agent);
-            let dry_run = if pause.is_some() { DryRun::Yes } else { dry_run };
+            let has_no_place = self.has_no_place(&in_force.rules, agent);
+            let dry_run = if pause.is_some() || has_no_place { DryRun::Yes } else { dry_run };
             match next(&self.workspace, &in_force, agent, role, Wanted::Except(&others), dry_run) {
                 Ok(Next::Task { .. }) if pause.is_some() => {
                     paused = paused.into_iter().chain(pause).min_by_key(|pause| pause.until);
                 }
+                Ok(Next::Task { .. }) if has_no_place => is_full = true,
                 Ok(Next::Task { changed, ticket, .. }) => {
                     self.served = Some(agent.clone());
                     let ticket = changed.after.task.ticket_of(ticket.branch.as_ref());
                     // This run does not release what the agent already held.
                     let claimed_here = !changed.settled;
-                    let agent = agent.clone();
-                    return Ok(AvailableWork::Work(Assignment { ticket, agent, claimed_here }));
+                    let (agent, stand_ins) = (agent.clone(), self.startable(agents));
+                    let work = Assignment { ticket, agent, claimed_here, stand_ins };
+                    return Ok(AvailableWork::Work(work));
                 }
                 // The agent has as many tasks as it may: they are under way, or wait.
                 Err(ProjectError::Unfit { code: "too_many_tasks", .. })
@@ -117,9 +125,61 @@ impl<'a> WorkFinder<'a> {
         }
         match (absence, paused) {
             (Some(error), _) => Err(error),
+            (None, _) if is_full => Ok(AvailableWork::Full),
             (None, Some(pause)) => Ok(AvailableWork::Paused(pause, Vec::new())),
             (None, None) => Ok(AvailableWork::Nothing(Vec::new())),
         }
+    }
+
+    /// Sorts agents by their next work: what they hold, then in the order of lists. What several may take goes to the one that had it last
+    /// there, otherwise to the one whose turn it is.
+    fn by_urgency<'g>(
+        &self,
+        in_force: &InForce,
+        turn: Vec<&'g AgentId>,
+        role: Option<&RoleId>,
+        others: &[Ticket],
+    ) -> Result<Vec<&'g AgentId>, ProjectError> {
+        if turn.len() < 2 {
+            return Ok(turn);
+        }
+        let mut ranked = Vec::new();
+        for (place, agent) in turn.into_iter().enumerate() {
+            let wanted = Wanted::Except(others);
+            let rank = match next(&self.workspace, in_force, agent, role, wanted, DryRun::Yes) {
+                Ok(Next::Task { changed, ticket }) => {
+                    let task = &changed.after.task;
+                    let mut summary = TaskSummary::of(&changed.after);
+                    summary.follow(&in_force.rules);
+                    let ticket = task.ticket_of(ticket.branch.as_ref());
+                    let opening = openings(&in_force.rules, task).into_iter();
+                    let opening = opening.into_iter().find(|opening| opening.ticket == ticket);
+                    let is_last = opening
+                        .is_some_and(|opening| last_agent(task, &opening.station) == Some(agent));
+                    let urgency = summary.urgency(self.workspace.now());
+                    Some((!changed.settled, urgency, ticket, !is_last))
+                }
+                Ok(Next::Nothing { .. })
+                | Err(ProjectError::Unfit { code: "too_many_tasks", .. }) => None,
+                Err(error) => return Err(error),
+            };
+            ranked.push((rank.is_none(), rank, place, agent));
+        }
+        ranked.sort();
+        Ok(ranked.into_iter().map(|(.., agent)| agent).collect())
+    }
+
+    /// Returns the agents that are not known to be unavailable.
+    fn startable(&self, agents: &[AgentId]) -> Vec<AgentId> {
+        agents.iter().filter(|agent| !self.unavailable.contains_key(*agent)).cloned().collect()
+    }
+
+    /// Returns whether the agent's program may not run more often at once.
+    fn has_no_place(&self, rules: &Rules, agent: &AgentId) -> bool {
+        let launch = rules.org.agent(agent).and_then(|known| known.run.as_ref());
+        launch.is_some_and(|launch| {
+            matches!(take_place(&self.workspace.paths, launch), Ok(RunPlace::Full))
+        })
     }
 
     /// Returns a gate at which a program of one of the agents is to look now, without a claim.
@@ -155,10 +215,12 @@ impl<'a> WorkFinder<'a> {
                 let can = |agent: &&AgentId| {
                     place.suits(rules, agent)
                         && !self.unavailable.contains_key(*agent)
+                        && !self.has_no_place(rules, agent)
                         && rules.org.agent(agent).is_some_and(|known| known.run.is_some())
                 };
                 if let Some(agent) = agents.iter().find(can).cloned() {
-                    return Ok(Some(Assignment { ticket, agent, claimed_here: false }));
+                    let (claimed_here, stand_ins) = (false, Vec::new());
+                    return Ok(Some(Assignment { ticket, agent, claimed_here, stand_ins }));
                 }
             }
         }
@@ -171,7 +233,7 @@ impl<'a> WorkFinder<'a> {
         if task.status.is_finished() {
             return Ok(AvailableWork::Finished(task.status));
         }
-        let (mut waits, mut paused) = (Vec::new(), None::<ProgramPause>);
+        let (mut waits, mut paused, mut is_full) = (Vec::new(), None::<ProgramPause>, false);
         for opening in openings(&in_force.rules, task) {
             if self.running.contains(&opening.ticket) {
                 continue;
@@ -180,9 +242,14 @@ impl<'a> WorkFinder<'a> {
                 Ok((_, Some(pause))) => {
                     paused = paused.into_iter().chain([pause]).min_by_key(|pause| pause.until);
                 }
+                Ok((agent, None)) if self.has_no_place(&in_force.rules, &agent) => is_full = true,
                 Ok((agent, None)) => {
                     let (ticket, claimed_here) = (opening.ticket, false);
-                    return Ok(AvailableWork::Work(Assignment { ticket, agent, claimed_here }));
+                    let members = in_force.rules.org.role(&opening.role);
+                    let members = members.map(|role| role.agents.as_slice()).unwrap_or_default();
+                    let stand_ins = self.startable(members);
+                    let work = Assignment { ticket, agent, claimed_here, stand_ins };
+                    return Ok(AvailableWork::Work(work));
                 }
                 Err(why) => waits.push(WaitingWork {
                     ticket: opening.ticket,
@@ -194,6 +261,7 @@ impl<'a> WorkFinder<'a> {
             }
         }
         Ok(match paused {
+            _ if is_full => AvailableWork::Full,
             Some(pause) => AvailableWork::Paused(pause, waits),
             None => AvailableWork::Nothing(waits),
         })
@@ -237,7 +305,8 @@ impl<'a> WorkFinder<'a> {
             .map(|agent| (agent.clone(), self.pause_of(rules, agent)));
         // The agent that had the last visit there may continue its session.
         let order = |(agent, pause): &(AgentId, Option<ProgramPause>)| {
-            (pause.as_ref().map(|pause| pause.until), last_agent != Some(agent))
+            let until = pause.as_ref().map(|pause| pause.until);
+            (until, self.has_no_place(rules, agent), last_agent != Some(agent))
         };
         if let Some(found) = all.min_by_key(order) {
             return Ok(found);
@@ -265,6 +334,8 @@ pub(crate) struct Assignment {
     pub agent: AgentId,
     /// True if this run claimed the visit: then the run releases it if it fails to complete it.
     pub claimed_here: bool,
+    /// The agents that may try it after this one.
+    pub stand_ins: Vec<AgentId>,
 }
 
 /// The end of the run of a visit.
@@ -273,6 +344,8 @@ pub(crate) enum VisitEnd {
     Completed,
     /// All attempts failed, and the visit was completed accordingly. Contains the reason of the last failure.
     GivenUp(String),
+    /// The attempts of the agent failed, and this one tries next.
+    HandedOn(AgentId),
     /// The task's budget is used up, and the task is blocked. Contains the sums.
     OverBudget(String),
     /// Another runner or agent has the visit now. Contains the reason.

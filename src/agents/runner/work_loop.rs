@@ -196,6 +196,12 @@ impl<'a> RunLoop<'a> {
             }
             let (waits, pause) = match found {
                 AvailableWork::Work(_) => continue,
+                // Another runner has all places of the programs.
+                AvailableWork::Full => {
+                    audience.tick();
+                    thread::sleep(RETRY_INTERVAL);
+                    continue;
+                }
                 AvailableWork::Finished(status) => return Ok(RunOutcome::Finished(status)),
                 AvailableWork::Nothing(waits) => (waits, None),
                 AvailableWork::Paused(pause, waits) => (waits, Some(pause)),
@@ -304,7 +310,8 @@ impl<'a> RunLoop<'a> {
         scope.spawn(move || {
             // The loop waits for the end of every visit, so that all is received.
             let news = |news: RunEvent| drop(sender.send(WorkerMessage::RunEvent(news)));
-            let end = visit::work(project, &assignment, RunControl { stop, news: &news });
+            let (assignment, end) =
+                visit::work(project, assignment, RunControl { stop, news: &news });
             drop(sender.send(WorkerMessage::Ended(assignment, end)));
         });
     }
@@ -331,6 +338,8 @@ impl<'a> RunLoop<'a> {
                 self.visits += 1;
                 self.given_up.push((ticket, why));
             }
+            // The visit goes on with the other agent.
+            VisitEnd::HandedOn(_) => {}
             VisitEnd::OverBudget(why) => {
                 self.visits += 1;
                 self.left.push((ticket, why));

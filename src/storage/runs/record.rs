@@ -1,5 +1,7 @@
 //! The record of an attempt: its program, its session, and its end.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -171,6 +173,12 @@ impl RunRecord {
     /// Returns whether it is running: it has no end, and its program lives.
     pub(crate) fn is_alive(&self) -> bool {
         self.end.is_none() && self.group.as_ref().is_some_and(ProcessGroup::is_alive)
+    }
+
+    /// Returns the other agents that failed at its visit, by the records of its task.
+    pub(crate) fn stalled_before<'r>(&self, records: &'r [Self]) -> BTreeSet<&'r AgentId> {
+        let here = records.iter().filter(|other| other.ticket == self.ticket && other.has_failed());
+        here.map(|other| &other.agent).filter(|agent| **agent != self.agent).collect()
     }
 
     /// Returns how it ended; `None` while it runs.

@@ -4,6 +4,7 @@ mod budgets;
 pub(crate) mod forge;
 mod instruction_files;
 mod mcp;
+mod order;
 mod recipes;
 mod runner;
 mod sessions;

@@ -96,6 +96,8 @@ pub struct Launch {
     pub env: Vec<(String, String)>,
     /// The environment variables that it needs, and whose values no other process may see.
     pub secrets: Vec<String>,
+    /// The most runs of its program at once in a clone.
+    pub parallel: Option<u32>,
     #[serde(flatten)]
     pub limits: RunLimits,
 }

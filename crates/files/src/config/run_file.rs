@@ -12,6 +12,8 @@ const WAIT: &str = "wait";
 /// The least seconds from one start to the next.
 const LEAST_EVERY: u64 = 10;
 
+/// The most runs of a program at once.
+const MOST_PARALLEL: u32 = 64;
 /// The most attempts that a visit may have.
 const MOST_ATTEMPTS: u32 = 20;
 
@@ -38,6 +40,7 @@ pub(crate) fn read_launch(node: &Node<'_>, faults: &Faults) -> Option<Launch> {
         reads: fields.parsed("reads"),
         env: fields.with("env", read_env).unwrap_or_default(),
         secrets: fields.with("secrets", read_secrets).unwrap_or_default(),
+        parallel: positive(&fields, "parallel", MOST_PARALLEL),
         limits: read_bounds(&fields),
     };
     refuse_unknown(&fields);
@@ -76,7 +79,7 @@ pub(crate) fn read_gate(node: &Node<'_>, faults: &Faults) -> GateRun {
 
 fn refuse_unknown(fields: &FieldReader<'_, '_>) {
     fields.refuse_unknown_but(|key| match key {
-        "preset" | "command" | "reads" | "env" | "secrets" => {
+        "preset" | "command" | "reads" | "env" | "secrets" | "parallel" => {
             Some(format!("how an agent is started is said in org.yaml: `agents: {{agent-1: {{run: {{{key}: ...}}}}}}`"))
         }
         "exit" | "every" => Some(

@@ -196,6 +196,7 @@ fn no_field_of_a_role_or_an_agent_is_forgotten() {
         reads: None,
         env: vec![("TOKEN".into(), "secret".into())],
         secrets: Vec::new(),
+        parallel: None,
         limits: limits(),
     };
     assert_eq!(
