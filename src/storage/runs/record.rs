@@ -111,7 +111,7 @@ pub(crate) enum RunEnding {
     NoSession,
     /// A person stopped it.
     Stopped,
-    /// The task was moved on meanwhile.
+    /// Another agent or person moved the task on during the run.
     Overtaken,
     /// Its runner was killed, so its end is unknown.
     Lost,

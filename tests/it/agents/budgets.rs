@@ -229,7 +229,7 @@ fn budgets_are_checked_when_they_are_read() {
     for (budget, fault) in [
         ("{task: {cost: -1}}", "`-1` is not an amount of money"),
         ("{task: {cost: .nan}}", "`.nan` is not an amount of money"),
-        ("{task: {cost: 0}}", "`0` is nothing at all"),
+        ("{task: {cost: 0}}", "`0` is zero"),
         ("{day: {tokens: 5 millions}}", "`5 millions` is not a number of tokens"),
         ("{day: {time: 4}}", "`4` is not a length of time"),
         ("{day: {}}", "this budget limits nothing"),

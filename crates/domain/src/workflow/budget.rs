@@ -125,14 +125,14 @@ pub enum AmountFault {
     Money(String),
     #[error("`{0}` is not a number of tokens; write it as in `500k`, `5M` or `5000000`")]
     Tokens(String),
-    #[error("`{0}` is nothing at all; leave the field out for no limit")]
+    #[error("`{0}` is zero; leave the field out for no limit")]
     Zero(String),
 }
 
 const MILLION: u64 = 1_000_000;
 
 impl Money {
-    /// Returns an amount that a program reported. One that is no amount counts as none, and one that is too large as the largest.
+    /// Returns the amount that a program reported. A negative or infinite number counts as zero, and too large a number as the largest amount.
     pub fn reported(usd: f64) -> Self {
         if !usd.is_finite() || usd <= 0.0 {
             return Self::default();
@@ -174,7 +174,7 @@ impl FromStr for Money {
 impl fmt::Display for Money {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (whole, part) = (self.0 / MILLION, self.0 % MILLION);
-        // Only of less than a dollar, parts of a cent are seen.
+        // Below a dollar, fractions of a cent are shown too.
         let digits = format!("{part:06}");
         let digits = &digits[..if whole > 0 { 2 } else { 4 }];
         match digits.trim_end_matches('0').len() {
