@@ -14,7 +14,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use super::agents::{mcp, run, trust};
+use super::agents::{hook, mcp, run, trust};
 use super::arguments::{AGENT, Global};
 use super::board::{BoardArgs, ServeArgs, run_board, run_serve};
 use super::demo::{DemoArgs, run_demo};
@@ -89,6 +89,8 @@ enum TopCommand {
     Trust(trust::TrustArgs),
     /// Serve agents by the Model Context Protocol, on stdin and stdout
     Mcp(mcp::McpArgs),
+    /// Answer a hook of a coding agent, which comes as JSON on stdin
+    Hook(hook::HookArgs),
     /// List messages that wait to be delivered or were given up, or deliver them now
     ///
     /// `notify` in project.yaml and org.yaml says who is told of what. `aof watch` delivers by itself.
@@ -174,6 +176,8 @@ pub fn main() -> ExitCode {
         Some(TopCommand::Trust(args)) => trust::run_trust(&session, &args),
         Some(TopCommand::Run(args)) => run::run(&session, &args),
         Some(TopCommand::Mcp(args)) => mcp::run(&session, &args),
+        // It succeeds even if no one reads its output.
+        Some(TopCommand::Hook(args)) => return hook::run(&session, &args),
         Some(TopCommand::Notices(args)) => run_notices(&session, &args),
         Some(TopCommand::Doctor(args)) => doctor::run_doctor(&session, &args),
         Some(TopCommand::MergeDriver(args)) => run_merge_driver(&session, &args),
@@ -336,7 +340,10 @@ type HelpGroup = (&'static str, &'static [&'static str]);
 const TOP: &[HelpGroup] = &[
     ("Begin", &["init", "demo"]),
     ("Tasks", DAILY),
-    ("Project", &["board", "serve", "status", "gate", "run", "watch", "sweep", "sync", "mcp"]),
+    (
+        "Project",
+        &["board", "serve", "status", "gate", "run", "watch", "sweep", "sync", "mcp", "hook"],
+    ),
     ("Look", &["events", "stats", "metrics", "verify", "notices"]),
     ("Rules", &["workflow", "org", "schema"]),
     ("Set up", &["doctor", "trust", "runner", "migrate", "merge-driver", "completions", "man"]),

@@ -1,6 +1,7 @@
 //! The files that inform coding agents about a project's tasks: returns their new text, given the current one. Text by others stays
 //! unchanged; a file that cannot be merged is refused, with a snippet to add by hand.
 
+pub(crate) mod claude_hooks;
 mod toml_file;
 
 use std::ops::Range;
@@ -9,6 +10,7 @@ use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstInputValue, CstObject, CstRootNode};
 use serde_json::{Value, json};
 
+use self::claude_hooks::without_hooks;
 use self::toml_file::{with_table, without_table};
 use crate::domain::AgentId;
 
@@ -180,7 +182,7 @@ impl AgentFile {
             Self::Instructions => without_block(current),
             Self::ClaudeInstructions => Ok(without_import(current)),
             Self::Codex => without_table(&without_table(current, SERVERS, NAME)?, SHELL, WHO),
-            Self::ClaudeSettings => without_member(current, &["env"], WHO),
+            Self::ClaudeSettings => without_member(&without_hooks(current)?, &["env"], WHO),
             _ => {
                 let rest = without_member(current, self.path(current), NAME)?;
                 let is_ours = self == Self::OpenCode && rest.trim() == OPEN_CODE_SCHEMA.trim();
@@ -416,6 +418,15 @@ fn without_member(text: &str, path: &[&str], name: &str) -> Result<String, Unmer
     Ok(String::new())
 }
 
+/// Parses JSON with comments and trailing commas. Fails with the place of the fault.
+fn parsed(text: &str) -> Result<CstRootNode, UnmergeableFile> {
+    CstRootNode::parse(text, &json_options()).map_err(|error| {
+        let (line, column) = (error.line_display(), error.column_display());
+        let problem = format!("line {line}, column {column} is not JSON: {}", error.kind());
+        UnmergeableFile::new(Some(line), problem, "fix it, then run this again")
+    })
+}
+
 /// Parses JSON with comments and trailing commas; returns `None` if it is invalid.
 fn json_value(text: &str) -> Option<Value> {
     CstRootNode::parse(text, &json_options()).ok()?.to_serde_value()
@@ -433,11 +444,7 @@ fn with_member(
         let whole = expected_value(json!({}), path, name, entry).unwrap_or_default();
         return Ok(format!("{whole:#}\n"));
     }
-    let root = CstRootNode::parse(text, &json_options()).map_err(|error| {
-        let (line, column) = (error.line_display(), error.column_display());
-        let problem = format!("line {line}, column {column} is not JSON: {}", error.kind());
-        UnmergeableFile::new(Some(line), problem, "fix it, then run this again")
-    })?;
+    let root = parsed(text)?;
     let not_object = |what: &str| {
         let problem = format!("{what} is not an object");
         UnmergeableFile::new(None, problem, "make it one, then run this again")

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use super::agent_files::claude_hooks::with_hooks;
 use super::agent_files::{AgentFile, UnmergeableFile};
 use super::planned_files::{PlannedFiles, write_planned};
 use crate::domain::AgentId;
@@ -13,6 +14,15 @@ use crate::storage::task_files::read;
 use crate::storage::{Paths, ProjectPath, StoreError};
 use crate::tasks::plan::DryRun;
 use crate::tasks::write::PlainFile;
+
+/// The choice of a person: who acts, and the extent of what is written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WiringChoice<'a> {
+    /// The agent that acts if a client's environment does not name one.
+    pub agent: Option<&'a AgentId>,
+    /// True if Claude Code gets hooks.
+    pub hooks: bool,
+}
 
 /// The files of coding agents, and what was done with each.
 pub(crate) struct WiredAgents {
@@ -84,7 +94,7 @@ impl WiredAgents {
 /// Brings the files up to date and commits exactly those that changed.
 pub(crate) fn wire_agents(
     workspace: &Workspace,
-    agent: Option<&AgentId>,
+    choice: WiringChoice<'_>,
     dry_run: DryRun,
 ) -> Result<WiredAgents, ProjectError> {
     // Only the commit detects other versions in git's index.
@@ -92,7 +102,7 @@ pub(crate) fn wire_agents(
     loop {
         let plan = |head: &Head| {
             let mut wired =
-                plan(workspace.paths.root(), agent, Some((&workspace.repository, head)))?;
+                plan(workspace.paths.root(), choice, Some((&workspace.repository, head)))?;
             for file in &mut wired.files {
                 let is_about = |error: &&ProjectError| {
                     staged_elsewise(error).is_some_and(|path| is_path_of(path, &file.path))
@@ -140,7 +150,7 @@ const MESSAGE: &str = "Tell coding agents how to work on tasks";
 /// Returns the files that would be written for a project that does not exist yet.
 pub(crate) fn agents_to_wire(
     folder: &Path,
-    agent: Option<&AgentId>,
+    choice: WiringChoice<'_>,
 ) -> Result<WiredAgents, ProjectError> {
     let standing =
         folder.ancestors().find(|folder| folder.is_dir() && !folder.as_os_str().is_empty());
@@ -150,7 +160,7 @@ pub(crate) fn agents_to_wire(
         Err(error) => return Err(error.into()),
     };
     let head = repository.as_ref().map(Repository::head_for_reading).transpose()?;
-    plan(folder, agent, repository.as_ref().zip(head.as_ref()))
+    plan(folder, choice, repository.as_ref().zip(head.as_ref()))
 }
 
 /// Returns the agent that the files in a folder name already.
@@ -161,7 +171,7 @@ pub(crate) fn wired_agent(root: &Path) -> Option<AgentId> {
 
 fn plan(
     root: &Path,
-    agent: Option<&AgentId>,
+    WiringChoice { agent, hooks }: WiringChoice<'_>,
     committed: Option<(&Repository, &Head)>,
 ) -> Result<WiredAgents, ProjectError> {
     let before = wired_agent(root);
@@ -170,11 +180,15 @@ fn plan(
         let exists = |place: &&str| root.join(place).symlink_metadata().is_ok();
         let place = places.iter().copied().find(exists).unwrap_or(places[0]);
         let path: ProjectPath = place.parse()?;
-        let merged = |current: Option<&str>| match (current, &before, agent) {
-            (Some(text), Some(before), Some(agent)) => {
-                file.merged(Some(&file.renamed(text, before, agent)), Some(agent))
-            }
-            _ => file.merged(current, agent),
+        let merged = |current: Option<&str>| {
+            let merged = match (current, &before, agent) {
+                (Some(text), Some(before), Some(agent)) => {
+                    file.merged(Some(&file.renamed(text, before, agent)), Some(agent))
+                }
+                _ => file.merged(current, agent),
+            }?;
+            let gets_hooks = hooks && file == AgentFile::ClaudeSettings;
+            if gets_hooks { with_hooks(&merged) } else { Ok(merged) }
         };
         let fate = fate(root, committed, (file, &path), &merged)?;
         Ok(WiredFile { file, path, fate })

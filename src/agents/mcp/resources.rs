@@ -84,7 +84,7 @@ pub(crate) fn read_resource(setup: &ServerSetup, uri: &str) -> Result<Value, Rpc
 /// Returns the brief of a task as Markdown.
 fn brief_of(project: &OpenProject<'_>, ticket: &Ticket) -> Result<String, ProjectError> {
     let (file, context, _) = task_brief(&project.workspace, ticket)?;
-    Ok(markdown(&file, &context))
+    Ok(brief_text(&file, &context, LONGEST_TEXT))
 }
 
 fn task_file(project: &OpenProject<'_>, id: &str) -> Result<String, ToolError> {
@@ -109,10 +109,10 @@ pub(crate) fn brief_json(file: &TaskFile, context: &GateContext) -> Value {
     value
 }
 
-/// Returns the brief as Markdown, and how to complete the visit.
-fn markdown(file: &TaskFile, context: &GateContext) -> String {
+/// Returns the brief as Markdown, cut at that many bytes, and how to complete the visit.
+pub(crate) fn brief_text(file: &TaskFile, context: &GateContext, longest: usize) -> String {
     let text = brief_markdown(file, context, "aof_task_renew", BriefExtent::Whole);
-    let (shown, cut) = beginning(&text, LONGEST_TEXT);
+    let (shown, cut) = beginning(&text, longest);
     let ticket = &context.ticket;
     let rest = if cut {
         format!("\n\n(cut here; the rest by aof_task_get with task {ticket})\n")

@@ -21,7 +21,7 @@ use crate::project::git_hints::GitCommands;
 use crate::project::open::follow_branch;
 use crate::project::workspace::{Workspace, warn_in_log};
 use crate::setup::agent_choice::AgentChoice;
-use crate::setup::agent_wiring::{agents_to_wire, wire_agents, wired_agent};
+use crate::setup::agent_wiring::{WiringChoice, agents_to_wire, wire_agents, wired_agent};
 use crate::setup::init::init_on_branch;
 use crate::setup::init::{
     CreatedProject, NewProject, init, is_unfinished, refuse_in_clone, repository_around,
@@ -49,6 +49,7 @@ Examples:
   aof init --branch aof              in a repository with code: tasks on a branch of their own
   aof init --agents                  connect coding agents to a project, new or not
   aof init --agents --agent bot-1    the same, and they act as bot-1
+  aof init --agents --hooks          the same, with hooks that keep Claude Code at work
   aof init --observability           alerts, a dashboard and a runbook, in a project new or not
   aof init --dry-run                 see what would be written")]
 #[expect(clippy::struct_excessive_bools, reason = "each is an option of its own")]
@@ -79,6 +80,10 @@ pub(crate) struct InitArgs {
     /// The agent that these clients act as. Without it you are asked, if org.yaml has several; later it names another
     #[arg(long, value_name = "ID", requires = "agents")]
     agent: Option<AgentId>,
+    /// Also set up hooks in Claude Code: a session begins with the brief of what the agent holds, also after its context was
+    /// summarized, and is sent back while the agent holds a visit
+    #[arg(long, requires = "agents")]
+    hooks: bool,
     /// Add `monitoring/` with alerts for Prometheus, a dashboard for Grafana, and a runbook. In an existing project it does only
     /// that. Existing files stay as they are
     #[arg(long)]
@@ -132,8 +137,9 @@ pub(crate) fn run(session: &Session, args: &InitArgs) -> CliResult {
         None => init(&new, now(), &open, mode)?,
     };
     let added = if mode == DryRun::Yes {
+        let choice = WiringChoice { agent: agent.as_ref(), hooks: args.hooks };
         Added {
-            agents: args.agents.then(|| agents_to_wire(&new.folder, agent.as_ref())).transpose()?,
+            agents: args.agents.then(|| agents_to_wire(&new.folder, choice)).transpose()?,
             monitoring: args.observability.then(|| monitoring_to_add(&new.folder)).transpose()?,
         }
     } else {
@@ -337,8 +343,9 @@ fn added(
     mode: DryRun,
 ) -> CliResult<Added> {
     let workspace = || session.new_workspace(root);
+    let choice = WiringChoice { agent, hooks: args.hooks };
     Ok(Added {
-        agents: args.agents.then(|| wire_agents(&workspace()?, agent, mode)).transpose()?,
+        agents: args.agents.then(|| wire_agents(&workspace()?, choice, mode)).transpose()?,
         monitoring: args.observability.then(|| add_monitoring(&workspace()?, mode)).transpose()?,
     })
 }

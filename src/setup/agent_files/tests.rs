@@ -274,3 +274,23 @@ fn a_removal_leaves_the_bytes_of_others() {
         assert_eq!(file.without(&new).as_deref(), Ok(""), "{file:?}");
     }
 }
+
+#[test]
+fn hooks_are_beside_those_of_others_and_go_without_a_trace() {
+    use super::claude_hooks::{has_hooks, with_hooks, without_hooks};
+    let foreign = "{\n  // mine\n  \"hooks\": {\n    \"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"say done\"}]}]\n  },\n  \"model\": \"x\"\n}\n";
+    for text in ["", "{}\n", "{\n  \"model\": \"x\"\n}\n", foreign] {
+        let ours = with_hooks(text).unwrap();
+        assert!(has_hooks(&ours) && !has_hooks(text), "{ours}");
+        assert_eq!(with_hooks(&ours).as_ref(), Ok(&ours), "a second time");
+        let rest = without_hooks(&ours).unwrap();
+        assert_eq!(json_value(&rest).unwrap_or(json!({})), json_value(text).unwrap_or(json!({})));
+        assert_eq!(rest.contains("// mine"), text.contains("// mine"));
+    }
+    let value = json_value(&with_hooks(foreign).unwrap()).unwrap();
+    assert_eq!(value["hooks"]["Stop"][0]["hooks"][0]["command"], "say done");
+    for text in ["{\"hooks\": 1}", "{\"hooks\": {\"Stop\": {}}}", "[]", "{"] {
+        assert!(with_hooks(text).is_err(), "{text}");
+        assert_eq!(without_hooks(text).as_deref(), Ok(text));
+    }
+}

@@ -2,9 +2,11 @@
 
 mod budgets;
 pub(crate) mod forge;
+mod hooks;
 mod instruction_files;
 mod mcp;
 mod order;
+mod plugin;
 mod recipes;
 mod runner;
 mod sessions;
