@@ -3,6 +3,7 @@
 This proves that the runner and the MCP server work together with a program that is not ours. It says nothing of what a model does.
 """
 
+import fcntl
 import hashlib
 import http.server
 import json
@@ -14,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 WORKER, REVIEWER = "claude-opus-5-5", "claude-sonnet-5-5"
 KEY = "sk-ant-garden-0123456789abcdef"
@@ -91,6 +93,8 @@ class StandIn:
         # What stood before each prompt: the messages of a session that goes on.
         self.before = {WORKER: [], REVIEWER: []}
         self.results, self.turns = [], 0
+        # All that stood in the last request of each model.
+        self.asked = {WORKER: "", REVIEWER: ""}
 
     def answer(self, key, body):
         """Returns what is said to a request, and the number of the turn."""
@@ -98,6 +102,7 @@ class StandIn:
             if key != KEY:
                 self.faults.append(f"a request came with the key {key!r}")
             model, messages = body["model"], body["messages"]
+            self.asked[model] = text_of(messages)
             tools = {tool.get("name") for tool in body.get("tools", [])}
             self.turns += 1
             if not self.script.get(model):
@@ -462,11 +467,7 @@ def connected(garden, stand_in):
     """One command connects Claude Code: nobody says which agent it is, and it works as the only one of org.yaml."""
     root = garden.root.parent / "meadow"
     garden.run(garden.aof, "init", "--agents", str(root))
-    # What a person answers when Claude Code asks whether it may start the project's servers.
-    notes = pathlib.Path(garden.environment["HOME"], ".claude.json")
-    kept = json.loads(notes.read_text()) if notes.exists() else {}
-    kept.setdefault("projects", {})[str(root)] = {"hasTrustDialogAccepted": True, "enabledMcpjsonServers": ["aof"]}
-    notes.write_text(json.dumps(kept))
+    trusted(garden, root)
     listed = garden.run("claude", "mcp", "list", root=root)
     expect("whether the server is connected", True, re.search("^aof: .* Connected$", listed, re.MULTILINE) is not None)
     # Claude Code loads tools when they are looked for.
@@ -479,6 +480,92 @@ def connected(garden, stand_in):
     task = json.loads(told)["task"]["id"]
     shown = json.loads(garden.run(garden.aof, "task", "show", task, "--json", root=root))
     expect("who has the task", ("in_progress", "agent-1"), (shown["status"], shown["routing"]["agent"]))
+
+
+def hooked(garden, stand_in):
+    """A session that stops before it has completed its visit is sent back once. After a summary it has the brief again."""
+    root = garden.root.parent / "orchard"
+    garden.run(garden.aof, "init", "--agents", "--hooks", str(root))
+    trusted(garden, root)
+    first = [CLAUDE_TOOLS, Call("mcp__aof__aof_task_next"), Say("It is mine.")]
+    stopped = "`agent-1` still holds:"
+    work(garden, stand_in, root, [*first, completed(outcome="complete", summary="Read it"), Say("It is done.")])
+    expect("whether the session was sent back", True, stopped in stand_in.asked[WORKER])
+    [task] = json.loads(garden.run(garden.aof, "list", "--json", root=root))["tasks"]
+    expect("where the task is", ("review", "ready"), (task["gate"], task["status"]))
+    expect("how often a session was sent back", [1], counts(root))
+
+    # A session that never completes is let go after three times; the next one begins with the brief.
+    garden.run(garden.aof, "new", "Water the trees", root=root)
+    work(garden, stand_in, root, [*first, *[Say("I stop.")] * 3])
+    expect("how often each was sent back", [1, 3], counts(root))
+    script = {WORKER: [Say("I see it."), *[Say("I stop.")] * 3, Say("<summary>It holds a task.</summary>")]}
+    stand_in.follow(script)
+    garden.run("claude", "--print", "Go on", "--model", WORKER, "--allowedTools", "mcp__aof", root=root)
+    brief = "You are `agent-1`, and hold the tasks below."
+    expect("whether it began with the brief", True, brief in stand_in.asked[WORKER])
+    garden.run("claude", "--print", "/compact", "--continue", "--model", WORKER, root=root)
+    expect("whether the summary is made with the brief", [False, True], [brief in part for part in stand_in.asked[WORKER].split("I stop.")[-2:]])
+    played(stand_in, script)
+    work(garden, stand_in, root, [Say("I read it again.")], "--continue")
+    expect("whether the brief is behind the summary", [False, True], [brief in part for part in stand_in.asked[WORKER].split("It holds a task.")])
+
+    # The plugin brings the same, without settings of the project.
+    garden.run(garden.aof, "init", "--remove", root=root)
+    shutil.rmtree(root / ".claude", ignore_errors=True)
+    plugin = pathlib.Path(__file__).parent.parent / "packaging/plugin"
+    garden.run("claude", "plugin", "validate", str(plugin), root=root)
+    garden.environment["AOF_AGENT"] = "agent-1"
+    work(garden, stand_in, root, [Say("I stop.")] * 4, "--plugin-dir", str(plugin))
+    expect("whether the plugin gave the brief, and sent it back", (True, True), (brief in stand_in.asked[WORKER], stopped in stand_in.asked[WORKER]))
+    del garden.environment["AOF_AGENT"]
+
+
+CLAUDE_TOOLS = Call("ToolSearch", query="select:mcp__aof__aof_task_next,mcp__aof__aof_task_complete", max_results=2)
+
+
+def trusted(garden, root):
+    """What a person answers when Claude Code asks whether it may start the project's servers."""
+    notes = pathlib.Path(garden.environment["HOME"], ".claude.json")
+    kept = json.loads(notes.read_text()) if notes.exists() else {}
+    kept.setdefault("projects", {})[str(root)] = {"hasTrustDialogAccepted": True, "enabledMcpjsonServers": ["aof"]}
+    notes.write_text(json.dumps(kept))
+
+
+def work(garden, stand_in, root, says, *words):
+    script = {WORKER: says}
+    stand_in.follow(script)
+    garden.run("claude", "--print", "Take the next task", "--model", WORKER, "--allowedTools", "mcp__aof", *words, root=root)
+    played(stand_in, script)
+
+
+def counts(root):
+    """How often each session was sent back."""
+    return sorted(stop["count"] for stop in json.loads((root / ".aof/hooks").read_text()).values())
+
+
+def measured(garden):
+    """Returns how long a hook takes in milliseconds: one that has a brief, and some that cannot help."""
+    root = garden.root.parent / "orchard"
+    took = {}
+    for case in ("brief", "no project", "held lock", "broken project"):
+        if case == "broken project":
+            (root / ".git/HEAD").write_text("nonsense")
+        folder = garden.root.parent if case == "no project" else root
+        lock = open(root / ".aof/lock", "r+")
+        if case == "held lock":
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        times = []
+        for _ in range(5):
+            begun = time.monotonic()
+            ran = subprocess.run([garden.aof, "hook", "SessionStart"], cwd=folder, env=garden.environment | {"AOF_AGENT": "agent-1"}, input="{}", capture_output=True, text=True)
+            times.append(round((time.monotonic() - begun) * 1000))
+            expect(f"the exit code of a hook: {case}", 0, ran.returncode)
+            expect(f"whether a hook says something: {case}", case == "brief", ran.stdout != "")
+        lock.close()
+        took[case] = sorted(times)[2]
+        expect(f"whether a hook takes less than 200 ms: {case}, {times}", True, took[case] < 200)
+    return took
 
 
 def nowhere(garden, secret):
@@ -502,7 +589,10 @@ def main(aof, claude, version):
         doctor(garden, server.stand_in, version)
         nowhere(garden, KEY)
         connected(garden, server.stand_in)
-    print(f"Claude Code {version} took two tasks through their gates, goes on with its sessions, and is connected by `aof init --agents`")
+        hooked(garden, server.stand_in)
+        took = measured(garden)
+    print("hooks take, in milliseconds:", ", ".join(f"{case} {time}" for case, time in took.items()))
+    print(f"Claude Code {version} took two tasks through their gates, goes on with its sessions, and is connected by `aof init --agents` and its hooks")
 
 
 main(*sys.argv[1:])
