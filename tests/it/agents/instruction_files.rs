@@ -71,7 +71,7 @@ fn a_second_run_changes_nothing_and_commits_nothing() {
       opencode.json                      OpenCode  (new)
       .vscode/mcp.json                   VS Code  (new)
       .cursor/mcp.json                   Cursor  (new)
-    next: start one here, and say "take the next task" (more: aof init --help)
+    next: start one here, and say "take the next task" (--hooks keeps Claude Code at it; more: aof init --help)
     "#);
     let head = env.head();
     assert_snapshot!(env.plain(&env.aof(&["init", "--agents"]).success().stdout), @"

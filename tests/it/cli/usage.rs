@@ -338,6 +338,6 @@ fn init_tells_what_was_made_and_what_is_next() {
       .vscode/mcp.json                   VS Code  (new)
       .cursor/mcp.json                   Cursor  (new)
       monitoring/                        alerts, a dashboard and a runbook, commit COMMIT
-    next: start one here, and say "take the next task" (more: aof init --help)
+    next: start one here, and say "take the next task" (--hooks keeps Claude Code at it; more: aof init --help)
     "#);
 }

@@ -53,7 +53,7 @@ impl Added {
             (None, _) => {}
         }
         if self.agents.as_ref().is_some_and(WiredAgents::changes) && mode == DryRun::No {
-            let next = "start one here, and say \"take the next task\" (more: aof init --help)";
+            let next = "start one here, and say \"take the next task\" (--hooks keeps Claude Code at it; more: aof init --help)";
             output.line(format!("{} {next}", bold("next:")));
         }
         self.show_details(output, mode);
