@@ -14,7 +14,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use super::agents::{hook, mcp, run, trust};
+use super::agents::{hook, mcp, run, trust, workspace};
 use super::arguments::{AGENT, Global};
 use super::board::{BoardArgs, ServeArgs, run_board, run_serve};
 use super::demo::{DemoArgs, run_demo};
@@ -85,6 +85,9 @@ enum TopCommand {
     /// Check the programs of agents that aof starts
     #[command(subcommand)]
     Runner(run::RunnerCommand),
+    /// List, make and remove the git worktrees in which agents work at tasks
+    #[command(subcommand)]
+    Workspace(workspace::WorkspaceCommand),
     /// Show the programs that the rules run, and trust them on this machine
     Trust(trust::TrustArgs),
     /// Serve agents by the Model Context Protocol, on stdin and stdout
@@ -173,6 +176,7 @@ pub fn main() -> ExitCode {
         Some(TopCommand::Sweep(args)) => run_sweep(&session, &args),
         Some(TopCommand::Sync(args)) => run_sync(&session, &args),
         Some(TopCommand::Runner(command)) => run::run_runner(&session, &command),
+        Some(TopCommand::Workspace(command)) => workspace::run_workspace(&session, &command),
         Some(TopCommand::Trust(args)) => trust::run_trust(&session, &args),
         Some(TopCommand::Run(args)) => run::run(&session, &args),
         Some(TopCommand::Mcp(args)) => mcp::run(&session, &args),
@@ -342,7 +346,19 @@ const TOP: &[HelpGroup] = &[
     ("Tasks", DAILY),
     (
         "Project",
-        &["board", "serve", "status", "gate", "run", "watch", "sweep", "sync", "mcp", "hook"],
+        &[
+            "board",
+            "serve",
+            "status",
+            "gate",
+            "run",
+            "workspace",
+            "watch",
+            "sweep",
+            "sync",
+            "mcp",
+            "hook",
+        ],
     ),
     ("Look", &["events", "stats", "metrics", "verify", "notices"]),
     ("Rules", &["workflow", "org", "schema"]),

@@ -7,3 +7,4 @@ pub(crate) mod sweep;
 pub(crate) mod synced_assignment;
 pub(crate) mod wait_for_work;
 pub(crate) mod workplaces;
+pub(crate) mod workspaces;

@@ -9,9 +9,7 @@ use crate::domain::{
     AgentId, Blocker, BranchStatus, Identity, OpenBranch, Period, RoleId, Station, Status, Task,
     Ticket, Timestamp,
 };
-use crate::git::{Repository, UncommittedChanges};
 use crate::project::active_rules::InForce;
-use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::{AgentLoads, LastAssignment, Rules, UnclaimedWork, Workplace};
 use crate::tasks::headers::dependencies::Dependencies;
@@ -195,17 +193,6 @@ pub(crate) fn openings(rules: &Rules, task: &Task) -> Vec<Opening> {
         }
     };
     Workplace::open(rules, task).iter().map(opening).collect()
-}
-
-/// Returns the uncommitted changes in the worktree since then, except task files.
-pub(crate) fn left_behind(
-    workspace: &Workspace,
-    since: Timestamp,
-) -> Result<UncommittedChanges, ProjectError> {
-    if workspace.checkout == workspace.paths.root() {
-        return Ok(workspace.repository.uncommitted_since(since.as_second())?);
-    }
-    Ok(Repository::discover(&workspace.checkout)?.uncommitted_since(since.as_second())?)
 }
 
 /// Open work by role and by agent, named by tickets: `AOF-7qk`, or `AOF-7qk@3/security` for a branch.

@@ -11,6 +11,7 @@ pub(crate) mod named_branch;
 pub(crate) mod open;
 pub(crate) mod rule_files;
 pub(crate) mod rule_lookup;
+pub(crate) mod task_worktrees;
 pub(crate) mod test_run;
 pub(crate) mod trust;
 pub mod workspace;

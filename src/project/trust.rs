@@ -4,8 +4,8 @@
 //! words, the added environment, and the content of the tracked files and folders that these name; not the files that those load. The
 //! record is a file in the user's state folder, one for each project of a repository.
 
-use std::collections::{BTreeMap, HashSet};
-use std::io::Write;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -36,6 +36,8 @@ pub(crate) enum ProgramKind {
     Notice,
     /// A test of a task.
     Test,
+    /// The set-up of a workspace.
+    Setup,
 }
 
 /// A program that the rules name, as it is on this machine.
@@ -111,6 +113,16 @@ impl RulePrograms {
             };
             named.push((program, workspace.checkout.clone()));
         }
+        for words in &rules.project.workspaces.setup {
+            let program = RuleProgram {
+                kind: ProgramKind::Setup,
+                place: "the set-up of workspaces".to_owned(),
+                command: words.clone(),
+                environment: Vec::new(),
+                files: BTreeMap::new(),
+            };
+            named.push((program, workspace.checkout.clone()));
+        }
         let everybody = ("the project".to_owned(), &rules.project.notify);
         let roles = org.roles.iter().map(|(id, role)| (format!("role `{id}`"), &role.notify));
         let agents = org.agents.iter().flatten();
@@ -181,8 +193,35 @@ impl RulePrograms {
         recorded.retain(|program| (program.kind == ProgramKind::Test) == self.task.is_some());
         let task = self.task.clone();
         let mut state = TrustState { programs, recorded, task, by_variable: false };
-        state.by_variable = env::var(VARIABLE).is_ok_and(|given| state.is_named_by(&given));
+        // The tests of other features run the programs of their own rules.
+        let is_test = cfg!(debug_assertions)
+            && env::var(VARIABLE).is_ok_and(|given| given == "every program of a test");
+        state.by_variable = is_test || is_given(&state.hash());
         Ok(state)
+    }
+
+    /// Returns the tracked scripts and settings that these programs name, in the folder where people work or in another worktree: each by
+    /// its whole path. Tests and data in a folder that a program names are not among them. The place of an agent's program is
+    /// `` agent `ID` ``.
+    pub(crate) fn scripts_in(
+        &self,
+        folder: &Path,
+        wanted: &dyn Fn(ProgramKind, &str) -> bool,
+    ) -> Result<BTreeSet<String>, ProjectError> {
+        let mut files = BTreeSet::new();
+        for (program, usual) in self.named.iter().filter(|(one, _)| wanted(one.kind, &one.place)) {
+            for folder in [usual.as_path(), folder] {
+                let values = program.environment.iter().map(|(_, value)| value);
+                let texts = program.command.iter().chain(values);
+                let names: HashSet<String> =
+                    texts.flat_map(|text| names_in(text, folder)).collect();
+                let found = named_files(program, folder)?.into_keys();
+                files.extend(found.filter(|path| {
+                    path.starts_with('.') || names.contains(path) && is_script(&folder.join(path))
+                }));
+            }
+        }
+        Ok(files)
     }
 
     fn read_record(&self) -> Result<Vec<RuleProgram>, ProjectError> {
@@ -269,13 +308,6 @@ impl TrustState {
         Digest::of(&all).as_str()[..SHOWN].to_owned()
     }
 
-    /// Returns whether one of the hashes in the variable is that of these programs.
-    fn is_named_by(&self, given: &str) -> bool {
-        // The tests of other features run the programs of their own rules.
-        given.split([' ', ',']).any(|hash| hash == self.hash())
-            || cfg!(debug_assertions) && given == "every program of a test"
-    }
-
     /// Returns the refusal to start this program.
     pub(crate) fn refusal(&self, program: &RuleProgram) -> ProjectError {
         let change = if self.trusted_before(program).is_some() {
@@ -299,6 +331,11 @@ impl TrustState {
             ).into(),
         }
     }
+}
+
+/// Returns whether the variable names that hash.
+pub(crate) fn is_given(hash: &str) -> bool {
+    env::var(VARIABLE).is_ok_and(|given| given.split([' ', ',']).any(|one| one == hash))
 }
 
 /// Returns the user's state folder.
@@ -356,6 +393,23 @@ fn named_files(
         }
     }
     Ok(found)
+}
+
+/// The extensions of files that interpreters run.
+const SCRIPTS: [&str; 12] =
+    ["sh", "bash", "zsh", "py", "js", "mjs", "cjs", "ts", "rb", "pl", "php", "lua"];
+
+/// Returns whether a file can run as a program, by its name, its permissions or its first line.
+fn is_script(file: &Path) -> bool {
+    let extension = file.extension().and_then(|extension| extension.to_str());
+    let is_executable =
+        || fs::metadata(file).is_ok_and(|meta| meta.permissions().mode() & 0o111 != 0);
+    let begins = || {
+        let mut first = [0; 2];
+        fs::File::open(file).and_then(|mut file| file.read_exact(&mut first)).is_ok()
+            && first == *b"#!"
+    };
+    extension.is_some_and(|extension| SCRIPTS.contains(&extension)) || is_executable() || begins()
 }
 
 /// Characters that represent others in a name: a placeholder, or a pattern of the shell.

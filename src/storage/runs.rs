@@ -353,6 +353,8 @@ pub(crate) enum RunFile {
     Prompt,
     /// The agent's connection to aof.
     Mcp,
+    /// The printed output of its workspace's set-up.
+    Setup,
     /// The agent's printed output.
     Transcript,
     /// The agent's output file.
@@ -365,6 +367,7 @@ impl RunFile {
         match self {
             Self::Prompt => "prompt.md",
             Self::Mcp => "mcp.json",
+            Self::Setup => "setup",
             Self::Transcript => "transcript",
             Self::Output => "output",
             Self::Record => "run.json",

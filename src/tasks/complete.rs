@@ -2,15 +2,21 @@
 //!
 //! A completion is signed before any lock is taken, because a person may take long to enter a passphrase.
 
+mod signature;
+mod work;
+
 use std::path::Path;
 use std::time::Duration;
 
 use serde_json::json;
 use tracing::warn;
 
+use signature::{needs_signature, sign};
+use work::note_work;
+
 use crate::domain::{
-    Completion, CompletionContent, CompletionId, Event, EventId, EventTask, Occurrence, PublicKey,
-    ReplyFields, SshSignature, TaskId,
+    Completion, CompletionContent, CompletionId, Event, EventId, EventTask, Occurrence,
+    ReplyFields, TaskId,
 };
 use crate::files::completion_file;
 use crate::files::completion_file::{STATUS, Syntax, front_of, signed_file};
@@ -18,13 +24,13 @@ use crate::files::diagnostic::Diagnostic;
 use crate::files::event::line::{self, event_line};
 use crate::files::event::render::event_value;
 use crate::files::task_file::Origin;
-use crate::git::{GitError, PromptPlace, SshKey};
+use crate::git::PromptPlace;
 use crate::project::active_rules::in_force;
 use crate::project::error::ProjectError;
 use crate::project::workspace::{Workspace, agent_author};
 use crate::rules::{
-    Act, Decision, Flaw, NAMESPACE, Refusal, ToSign, Workplace, branch_of, decide,
-    refuse_other_gate, refuse_repeated, rehearse,
+    Act, Decision, Refusal, ToSign, Workplace, branch_of, decide, refuse_other_gate,
+    refuse_repeated, rehearse,
 };
 use crate::storage::runs::Runs;
 use crate::storage::{EventStream, Paths};
@@ -100,6 +106,7 @@ pub(crate) fn complete_checked(
     is_signed: bool,
     dry_run: DryRun,
 ) -> Result<Changed, ProjectError> {
+    note_work(workspace, completion, dry_run)?;
     let mut outcome = {
         let _claims = lock_claims(workspace, dry_run)?;
         complete_bound(workspace, completion, is_signed, dry_run)
@@ -129,12 +136,19 @@ pub(crate) fn complete_together(
     let tasks: Vec<TaskId> =
         completions.iter().map(|completion| completion.ticket.task.clone()).collect();
     workspace.restart_wait(wait);
+    let mut unsettled: Vec<Option<ProjectError>> = completions
+        .iter_mut()
+        .map(|completion| note_work(workspace, completion, DryRun::No).err())
+        .collect();
     let _claims = lock_claims(workspace, DryRun::No)?;
     apply_together(
         workspace,
         &tasks.iter().collect::<Vec<_>>(),
         DryRun::No,
         &mut |workspace, place, state| {
+            if let Some(error) = unsettled[place].take() {
+                return Err(error);
+            }
             let completion = &mut completions[place];
             next_step(workspace, state, completion, true)
                 .map_err(|error| point_to_own_task(workspace, completion, error))
@@ -456,85 +470,4 @@ pub(crate) fn sign_file(
         fix: "write the file more plainly, with one key a line".into(),
     })?;
     Ok((signed, file))
-}
-
-/// Returns whether to sign: the signature is missing, or the rules changed the text to sign since our own signature.
-fn needs_signature(wanted: &ToSign, signed: Option<&str>) -> bool {
-    match wanted.flaw {
-        Flaw::Missing => true,
-        Flaw::OtherText => signed.is_some_and(|signed| signed != wanted.text),
-        _ => false,
-    }
-}
-
-fn sign(
-    workspace: &Workspace,
-    wanted: &ToSign,
-    signing: Signing<'_>,
-) -> Result<SshSignature, ProjectError> {
-    let mut last = None;
-    for (key, asking) in keys(workspace, wanted, signing)? {
-        match workspace.repository.ssh_signature(&key, NAMESPACE, wanted.text.as_bytes(), asking) {
-            Ok(armored) => {
-                return armored.parse().map_err(|fault| cannot_sign(wanted, &format!("{fault}")));
-            }
-            Err(GitError::Signing { program, detail }) => {
-                last = Some(format!("`{program}`: {detail}"));
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Err(cannot_sign(wanted, &last.unwrap_or_default()))
-}
-
-/// Returns the keys to try, in this order.
-fn keys(
-    workspace: &Workspace,
-    wanted: &ToSign,
-    signing: Signing<'_>,
-) -> Result<Vec<(SshKey, PromptPlace)>, ProjectError> {
-    if let Some(file) = signing.key_file {
-        return Ok(vec![(SshKey::File(file.to_owned()), signing.asking)]);
-    }
-    let git_key = workspace.repository.ssh_key()?;
-    if let Some(key) =
-        git_key.filter(|key| public_key(key).is_some_and(|key| wanted.keys.contains(&key)))
-    {
-        return Ok(vec![(key, signing.asking)]);
-    }
-    // The ssh agent asks for passphrases itself.
-    Ok(wanted
-        .keys
-        .iter()
-        .map(|key| (SshKey::Agent(key.to_string()), PromptPlace::Window))
-        .collect())
-}
-
-/// Returns the public key, if it can be read without a passphrase.
-fn public_key(key: &SshKey) -> Option<PublicKey> {
-    match key {
-        SshKey::Agent(line) => line.parse().ok(),
-        SshKey::File(file) => {
-            let mut public_file = file.clone().into_os_string();
-            public_file.push(".pub");
-            [file.as_path(), Path::new(&public_file)]
-                .iter()
-                .find_map(|path| std::fs::read_to_string(path).ok()?.parse().ok())
-        }
-    }
-}
-
-fn cannot_sign(wanted: &ToSign, detail: &str) -> ProjectError {
-    let keys: Vec<String> = wanted.keys.iter().map(PublicKey::fingerprint).collect();
-    ProjectError::Unfit {
-        code: "cannot_sign",
-        problem: format!(
-            "`{}` signs completions, and this one could not be signed: {detail}",
-            wanted.agent
-        ),
-        fix: format!(
-            "load the key {} into the ssh agent with `ssh-add`, or name its file: `--sign-with ~/.ssh/id_ed25519`",
-            keys.join(" or ")
-        ).into(),
-    }
 }

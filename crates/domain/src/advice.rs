@@ -19,6 +19,7 @@ words!(
         Init = "init",
         List = "list",
         Mcp = "mcp",
+        MigrateBranch = "migrate branch",
         Next = "next",
         Override = "override",
         Release = "release",

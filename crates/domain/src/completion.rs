@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{AgentId, CompletionId, Digest, GateId, Map, SshSignature, Status, TaskId, Ticket};
+use super::{
+    AgentId, CompletionId, Digest, GateId, Landing, Map, SshSignature, Status, TaskId, Ticket,
+    WorkBranch,
+};
 
 /// The longest text that a completion may bring for the body of a task, in bytes.
 pub const BODY_LIMIT: usize = 64 * 1024;
@@ -107,6 +110,10 @@ pub struct Facts {
     pub checks: CheckResults,
     /// Each fault that the checks found, for the refusal.
     pub failures: Vec<String>,
+    /// The branch of the task's work.
+    pub work: Option<Box<WorkBranch>>,
+    /// The landing of the work.
+    pub landed: Option<Box<Landing>>,
     /// True if a door found the visit because the sender named none.
     pub is_bound: bool,
 }

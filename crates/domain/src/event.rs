@@ -157,6 +157,8 @@ fn transition<S: Serializer>(visit: &Visit, serializer: S) -> Result<S::Ok, S::E
         metadata: _,
         children: _,
         checks: _,
+        work: _,
+        landed: _,
         workflow: _,
         completion: _,
         signature: _,

@@ -143,6 +143,10 @@ identifier!(
     Digest, "a SHA-256", "it is 64 of `0-9a-f`", |text| is_hex(text, 64)
 );
 identifier!(
+    /// The name of a commit or a tree: 40 lower-case hex digits.
+    CommitName, "a commit", "it is 40 of `0-9a-f`", |text| is_hex(text, 40)
+);
+identifier!(
     /// The id of an event that comes from no commit: `aof_` and 32 lower-case hex digits.
     EventId, "an event id", "it is `aof_` and 32 of `0-9a-f`",
     |text| text.strip_prefix("aof_").is_some_and(|digits| is_hex(digits, 32))

@@ -34,8 +34,8 @@ pub use event::{
     TroubleAction,
 };
 pub use id::{
-    AgentId, BranchName, ChannelKey, CompletionId, Decision, Digest, EventId, GateId, IdFault,
-    IdPrefix, RemoteName, RoleId, TaskId, Ticket, TypedTask, WorkflowName,
+    AgentId, BranchName, ChannelKey, CommitName, CompletionId, Decision, Digest, EventId, GateId,
+    IdFault, IdPrefix, RemoteName, RoleId, TaskId, Ticket, TypedTask, WorkflowName,
 };
 pub use outcome::{Ending, Outcome, Status, approving, rejecting};
 pub use period::{Period, PeriodFault, RetryDelay, length};
@@ -64,6 +64,9 @@ pub use workflow::gate::{
 };
 pub use workflow::run::{GateRun, Launch, Placeholder, Preset, Reads, RunBounds, RunLimits};
 pub use workflow::shape::{Outputs, Shape};
+pub use workflow::workspaces::{
+    Landing, LandingCheck, UncommittedPolicy, WorkBranch, WorkFolder, WorkspaceSettings,
+};
 
 /// A JSON object: metadata, outputs, context.
 pub type Map = serde_json::Map<String, serde_json::Value>;

@@ -13,7 +13,8 @@ use serde_json::json;
 use super::words::{distinct, mentioned, words};
 use super::{
     AgentId, BranchName, ChannelKey, EventKind, IdPrefix, Launch, Outcome, Period, PublicKey,
-    RemoteName, RoleId, RunBudgets, Timestamp, Workflow, WorkflowName,
+    RemoteName, RoleId, RunBudgets, RunLimits, Timestamp, Workflow, WorkflowName,
+    WorkspaceSettings,
 };
 
 /// The content of project.yaml and `workflows/`.
@@ -36,6 +37,10 @@ pub struct Project {
     pub git: Git,
     /// The judgement of squashes by `aof verify`.
     pub squashes: SquashPolicy,
+    /// The limits of runs that no workflow sets.
+    pub run: RunLimits,
+    /// The settings for the worktrees of tasks.
+    pub workspaces: WorkspaceSettings,
     /// The subscriptions to events.
     pub notify: Vec<Subscription>,
     /// The budgets of agents' programs.
@@ -259,6 +264,8 @@ pub struct Role {
     pub require_human: bool,
     /// The way its tasks reach its agents, if it differs from the project's.
     pub hand_out: Option<HandOut>,
+    /// The limits of its agents' runs that they do not set themselves.
+    pub run: RunLimits,
     /// The subscriptions to events that concern the role.
     pub notify: Vec<Subscription>,
 }

@@ -12,9 +12,9 @@ use serde_json::{Value, json};
 use super::plan::add_missing;
 use super::words::{composed, words};
 use super::{
-    AgentId, Blocker, CheckResults, CompletionContent, Ending, GateId, IdFault, LoopItem, Map,
-    Outcome, PlanChange, PlanRemoval, Priority, RoleId, SshSignature, Stamp, Station, Status,
-    TaskId, TaskPlan, Ticket, Verdict, WorkflowName,
+    AgentId, Blocker, CheckResults, CompletionContent, Ending, GateId, IdFault, Landing, LoopItem,
+    Map, Outcome, PlanChange, PlanRemoval, Priority, RoleId, SshSignature, Stamp, Station, Status,
+    TaskId, TaskPlan, Ticket, Verdict, WorkBranch, WorkflowName,
 };
 
 /// A task as its file records it. When serialized, it has no history, no review context and no free JSON: the cache's format has no
@@ -400,6 +400,10 @@ pub struct Visit {
     pub children: BTreeMap<TaskId, Status>,
     /// The results of the checks of the gate that the task passed.
     pub checks: CheckResults,
+    /// The branch of the task's work, if it has one.
+    pub work: Option<Box<WorkBranch>>,
+    /// The landing of the work, if the visit was one.
+    pub landed: Option<Box<Landing>>,
     /// The hash of the rules that decided.
     pub workflow: Option<String>,
     /// The completion that ended the visit.
@@ -438,6 +442,8 @@ impl Visit {
             metadata: Map::new(),
             children: BTreeMap::new(),
             checks: CheckResults::default(),
+            work: None,
+            landed: None,
             workflow: None,
             completion: None,
             signature: None,

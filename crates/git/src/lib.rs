@@ -25,6 +25,7 @@ pub mod text_merge;
 
 pub use attributes::with_lf;
 pub use checkout::recovery::CheckoutRecovery;
+pub use checkout::work_branches::{LeftFile, LinkedWorktree, NewCheckout};
 pub use checkout::worktrees::{BranchSource, OtherHead, Worktree};
 pub use error::{GitError, OwnFolder, Unsettled};
 pub use id::{CommitId, ObjectId};

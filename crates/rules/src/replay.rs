@@ -269,6 +269,8 @@ pub(crate) fn act_of_entry(before: &Task, entry: &Visit) -> Option<(Act, Timesta
             facts: Box::new(Facts {
                 children: entry.children.clone(),
                 checks: entry.checks.clone(),
+                work: entry.work.clone(),
+                landed: entry.landed.clone(),
                 failures: Vec::new(),
                 is_bound: false,
             }),

@@ -7,7 +7,7 @@ use ring::signature::{
     ECDSA_P256_SHA256_FIXED, ECDSA_P384_SHA384_FIXED, ED25519, RSA_PKCS1_2048_8192_SHA256,
     RSA_PKCS1_2048_8192_SHA512, RsaPublicKeyComponents, UnparsedPublicKey, VerificationAlgorithm,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::condition::value::format_number;
 use crate::refusal::{Flaw, NAMESPACE, Refusal, ToSign};
@@ -108,6 +108,8 @@ pub fn to_sign(rules: &Rules, task: &Task, place: usize) -> Option<String> {
         metadata,
         children: _,
         checks: _,
+        work,
+        landed,
         workflow,
         completion,
         signature: _,
@@ -132,9 +134,12 @@ pub fn to_sign(rules: &Rules, task: &Task, place: usize) -> Option<String> {
         ("completion", text(stamp.id.as_str())),
         ("sha256", text(stamp.sha256.as_str())),
     ];
+    // Absent from texts that were signed before there was such a field.
+    let work = work.as_ref().map(|work| ("work", json!(work)));
+    let landed = landed.as_ref().map(|landed| ("landed", json!(landed)));
     let mut canonical = FORM.to_owned();
-    for (name, value) in facts {
-        canonical.push_str(&format!("{name}: {}\n", json(&value)));
+    for (name, value) in facts.into_iter().chain(work).chain(landed) {
+        canonical.push_str(&format!("{name}: {}\n", canonical_json(&value)));
     }
     Some(canonical)
 }
@@ -149,16 +154,17 @@ fn ticket(task: &Task, place: usize, entry: &Visit) -> Ticket {
 
 /// Returns a value as canonical JSON: keys sorted by bytes, no blanks, numbers as JavaScript writes them, except that integers of
 /// up to 64 bits keep their digits; in texts, only quotes, backslashes and control characters are escaped.
-fn json(value: &Value) -> String {
+fn canonical_json(value: &Value) -> String {
     match value {
         Value::Object(map) => {
             let sorted: BTreeMap<&String, &Value> = map.iter().collect();
-            let field =
-                |(key, value): (&String, &Value)| format!("{}:{}", quoted(key), json(value));
+            let field = |(key, value): (&String, &Value)| {
+                format!("{}:{}", quoted(key), canonical_json(value))
+            };
             format!("{{{}}}", sorted.into_iter().map(field).collect::<Vec<_>>().join(","))
         }
         Value::Array(items) => {
-            format!("[{}]", items.iter().map(json).collect::<Vec<_>>().join(","))
+            format!("[{}]", items.iter().map(canonical_json).collect::<Vec<_>>().join(","))
         }
         Value::String(text) => quoted(text),
         Value::Number(number) => match number.as_f64().filter(|_| number.is_f64()) {
@@ -239,7 +245,7 @@ mod tests {
             "\u{ffff}": 1, "👍": 2,
         });
         assert_eq!(
-            crate::signing::json(&value),
+            crate::signing::canonical_json(&value),
             "{\"a\":{\"a\":\"\\\"\\\\\\b\\t\\n\\f\\r\\u0000\\u001f\\u007f\\u009bé\u{2028}👍/\",\"b\":true,\"é\":null},\
              \"z\":[1,-2,1,0.1,1e+21,1e-7,0,9007199254740993,18446744073709551615],\"\u{ffff}\":1,\"👍\":2}"
         );

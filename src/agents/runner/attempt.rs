@@ -1,27 +1,32 @@
 //! One attempt: starts the agent with its prompt, watches it, and reads its verdict.
 
-use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+mod enter;
+mod watch;
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use tracing::info;
 
+use enter::setup_ending;
+use watch::Watch;
+
 use super::answer::{RunAnswer, RunQuestion};
-use super::launch::{LaunchFacts, command, has_mcp, mcp_config, secrets};
+use super::launch::{LaunchFacts, WorkspaceFacts, command, has_mcp, mcp_config, secrets};
 use super::prompt::{AttemptCount, EarlierAttempt, prompt, spelled};
 use super::report::{
     Exit, Report, RunOutput, TroubleKind, last_lines, plain, plain_text, shortened,
 };
 use super::report_formats::read;
-use super::run_types::{RunControl, RunEvent, RunnerSetup};
+use super::run_types::{RunControl, RunnerSetup};
 use super::verdict::verdict;
-use super::work_finder::{RunnableVisit, VisitEnd, VisitState, visit_state};
+use super::work_finder::{RunnableVisit, VisitEnd};
 use crate::domain::{
     AgentId, CompletionId, Destination, Ending, Launch, Outcome, RunBounds, Ticket, Timestamp,
     Visit,
 };
 use crate::project::error::ProjectError;
+use crate::project::task_worktrees::TaskWorktree;
 use crate::project::trust::RulePrograms;
 use crate::rules::Workplace;
 use crate::storage::StoreError;
@@ -29,21 +34,14 @@ use crate::storage::runs::{
     RunAttempt, RunEnd, RunEnding, RunFile, RunRecord, SessionStart, TranscriptMark,
 };
 use crate::system::process::{
-    Attendant, How, Orphans, ProcessLimits, Room, Secrets, StartError, StartObstacle, Stream,
-    Transcript,
+    How, Orphans, ProcessLimits, Room, Secrets, StartError, StartObstacle, Transcript,
 };
-use crate::tasks::actions::renew;
-use crate::tasks::plan::DryRun;
 use crate::tasks::view::brief::BriefExtent;
 
 /// The time that a program has to end after it is asked to.
 const GRACE: Duration = Duration::from_secs(10);
 /// The limit of an answer file, above that of any valid answer.
 pub(crate) const OUTPUT_LIMIT: u64 = 1024 * 1024;
-/// The interval at which the task is checked while an agent runs.
-const CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// The interval at which the last printed line is reported.
-const REPORT_INTERVAL: Duration = Duration::from_millis(100);
 /// The number of the last lines of stderr that say why a program waits.
 const WAIT_LINES: usize = 3;
 /// The number of characters of these lines that are kept.
@@ -72,6 +70,8 @@ pub(crate) struct EndedAttempt {
     pub record: RunRecord,
     pub answer: Option<RunAnswer>,
     pub took: Duration,
+    /// The worktree in which the program worked, and the right to work there.
+    pub place: Option<TaskWorktree>,
 }
 
 /// The ending of an attempt without an answer, and the reason.
@@ -106,9 +106,7 @@ impl<'a> Attempt<'a> {
                 "org.yaml does not say how `{agent}` is started; add `run: {{preset: claude}}` to `{agent}` under `agents`, or a `command`"
             )));
         };
-        let workflow = rules.workflow_of(&open.file.task).map(|workflow| &workflow.run);
-        let limits = [&workplace.duty.run.limits, &launch.limits].into_iter().chain(workflow);
-        let mut bounds = RunBounds::of(&limits.collect::<Vec<_>>());
+        let mut bounds = RunBounds::of(&workplace.run_limits(rules, &open.file.task, agent));
         // `onFailure` decides about a failed run: attempts would multiply its retries.
         if workplace.gate.exits.on_failure.is_some() {
             bounds.attempts = workplace.duty.run.limits.attempts.unwrap_or(1);
@@ -181,7 +179,11 @@ impl<'a> Attempt<'a> {
     }
 
     /// Returns the facts of the attempt, with its files at the paths that `path_of` gives.
-    pub(crate) fn facts(&self, path_of: impl Fn(RunFile) -> PathBuf) -> LaunchFacts {
+    pub(crate) fn facts(
+        &self,
+        path_of: impl Fn(RunFile) -> PathBuf,
+        workspace: Option<WorkspaceFacts>,
+    ) -> LaunchFacts {
         let output_file = path_of(RunFile::Output);
         let count = AttemptCount { attempt: self.number, attempts: self.bounds.attempts };
         let asked = self.question("");
@@ -209,9 +211,13 @@ impl<'a> Attempt<'a> {
                 has_mcp(self.launch),
                 &output_file,
                 self.earlier.map(|earlier| (earlier, count)),
-                if resume.is_some() { BriefExtent::News } else { BriefExtent::Whole },
+                (
+                    if resume.is_some() { BriefExtent::News } else { BriefExtent::Whole },
+                    workspace.as_ref(),
+                ),
             ),
             resume,
+            workspace,
             prompt_file: path_of(RunFile::Prompt),
             output_file,
             mcp_config: path_of(RunFile::Mcp),
@@ -224,23 +230,36 @@ impl<'a> Attempt<'a> {
         folder: &RunAttempt,
         control: RunControl<'_>,
     ) -> Result<EndedAttempt, ProjectError> {
-        let signing_key = self.project.open()?.repository.key_by_name();
-        let facts = LaunchFacts { signing_key, ..self.facts(|file| folder.path_of(file)) };
-        folder.write(RunFile::Prompt, facts.prompt.as_bytes())?;
-        folder.write(RunFile::Mcp, mcp_config(&facts).as_bytes())?;
+        let workspace = self.project.open()?;
+        let begun = Instant::now();
         let mut record = RunRecord {
-            run: facts.run.clone(),
-            ticket: facts.ticket.clone(),
-            agent: facts.agent.clone(),
+            run: self.run.to_string(),
+            ticket: self.ticket().clone(),
+            agent: self.agent.clone(),
             attempt: folder.number(),
             started: (self.project.clock)(),
-            command: command(self.launch, &facts).shown_words(&facts.prompt),
+            command: Vec::new(),
             session: self.session.clone(),
             group: None,
             end: None,
         };
+        let place = match self.enter(&workspace, folder, control) {
+            Ok(place) => place,
+            Err(failed) => {
+                let (how, why) = setup_ending(failed)?;
+                record.end = Some(RunEnd::new((self.project.clock)(), how, why));
+                write_record(folder, &record, control);
+                let (answer, place, took) = (None, None, begun.elapsed());
+                return Ok(EndedAttempt { record, answer, took, place });
+            }
+        };
+        let signing_key = workspace.repository.key_by_name();
+        let at = place.as_ref().map(WorkspaceFacts::of);
+        let facts = LaunchFacts { signing_key, ..self.facts(|file| folder.path_of(file), at) };
+        folder.write(RunFile::Prompt, facts.prompt.as_bytes())?;
+        folder.write(RunFile::Mcp, mcp_config(&facts).as_bytes())?;
+        record.command = command(self.launch, &facts).shown_words(&facts.prompt);
         folder.note(&record)?;
-        let begun = Instant::now();
         let mut end = RunEnd::new(record.started, RunEnding::Verdict, None);
         let answer = match secrets(self.launch, self.agent) {
             Ok(secrets) => {
@@ -260,7 +279,13 @@ impl<'a> Attempt<'a> {
         record.end = Some(end);
         record.settle_session();
         write_record(folder, &record, control);
-        Ok(EndedAttempt { record, answer, took })
+        Ok(EndedAttempt { record, answer, took, place })
+    }
+
+    /// Returns the time that a program may take, and print nothing.
+    fn time_limits(&self) -> (Duration, Duration) {
+        let (time, idle) = (self.bounds.timeout.seconds(), self.bounds.idle.seconds());
+        (Duration::from_secs(time), Duration::from_secs(idle))
     }
 
     /// Runs the program until it ends or is stopped, and reads its answer.
@@ -281,7 +306,9 @@ impl<'a> Attempt<'a> {
             let why = format!("{}; {}", error.problem(), error.fix().unwrap_or_default());
             return Ok(Err((RunEnding::Unavailable, Some(why))));
         }
-        let program = command(self.launch, facts).program(&self.project.checkout);
+        let directory = facts.workspace.as_ref().map(|at| at.folder.as_path());
+        let directory = directory.unwrap_or(&self.project.checkout);
+        let program = command(self.launch, facts).program(directory);
         let program = program.expect("a checked command has a program");
         let running = match program.start() {
             Ok(running) => running,
@@ -293,8 +320,7 @@ impl<'a> Attempt<'a> {
         record.group = running.group();
         info!(ticket = %self.ticket(), agent = %self.agent, "started an agent");
         folder.note(record)?;
-        let (time, idle) = (self.bounds.timeout.seconds(), self.bounds.idle.seconds());
-        let (time, idle) = (Duration::from_secs(time), Duration::from_secs(idle));
+        let (time, idle) = self.time_limits();
         let limits =
             ProcessLimits { time, idle: Some(idle), grace: GRACE, orphans: Orphans::Killed };
         let mut watch = Watch::new(self, transcript, control);
@@ -434,100 +460,4 @@ fn start_problem(agent: &AgentId, error: &StartError) -> String {
         StartObstacle::System => "see `aof runner doctor`",
     };
     format!("`{agent}`: {error}; {fix}")
-}
-
-/// Watches a running agent: keeps its output, checks that the task is still its own, renews its claim.
-struct Watch<'a, W> {
-    attempt: &'a Attempt<'a>,
-    transcript: Transcript<W>,
-    control: RunControl<'a>,
-    lease: Option<Duration>,
-    /// The task's file, and the time of its last change.
-    path: PathBuf,
-    modified: Option<SystemTime>,
-    checked: Instant,
-    renewed: Instant,
-    reported: Instant,
-}
-
-impl<'a, W> Watch<'a, W> {
-    fn new(attempt: &'a Attempt<'a>, transcript: Transcript<W>, control: RunControl<'a>) -> Self {
-        let path = attempt.project.root.join(attempt.open.path.as_str());
-        let (now, modified, lease) = (Instant::now(), modified(&path), attempt.lease());
-        let (checked, renewed, reported) = (now, now, now);
-        Self { attempt, transcript, control, lease, path, modified, checked, renewed, reported }
-    }
-
-    /// Returns the reason why the visit is no longer the agent's; `None` if it still is.
-    fn find_overtaken(&self) -> Result<Option<String>, ProjectError> {
-        let Attempt { project, agent, since, .. } = self.attempt;
-        Ok(match visit_state(&project.open()?, self.attempt.ticket(), agent, *since)? {
-            VisitState::Open(open) => {
-                let other = open.opening.holder.filter(|holder| holder != *agent);
-                other.map(|holder| format!("`{holder}` has it now"))
-            }
-            // The agent has completed the visit, and may finish its other work.
-            VisitState::Completed(_) => None,
-            VisitState::Gone(why) => Some(why),
-        })
-    }
-
-    fn keep_claim(&self) -> Result<(), ProjectError> {
-        let (Attempt { project, agent, since, .. }, ticket) = (self.attempt, self.attempt.ticket());
-        // The renewal is tried again soon, and the program's output does not wait.
-        let workspace = RunnerSetup { wait: Duration::ZERO, ..(*project).clone() }.open()?;
-        if let VisitState::Open(_) = visit_state(&workspace, ticket, agent, *since)? {
-            renew(&workspace, ticket, agent, None, DryRun::No)?;
-        }
-        Ok(())
-    }
-
-    fn remark(&self, error: &ProjectError) {
-        self.control.remark(self.attempt.ticket(), error.to_string());
-    }
-}
-
-impl<W: Write> Attendant for Watch<'_, W> {
-    type Reason = NoAnswer;
-
-    fn printed(&mut self, stream: Stream, bytes: &[u8]) {
-        self.transcript.take(stream, bytes);
-        if self.reported.elapsed() >= REPORT_INTERVAL {
-            self.reported = Instant::now();
-            let line = self.transcript.last_line();
-            let ticket = self.attempt.ticket().clone();
-            (self.control.news)(RunEvent::Printed { ticket, line });
-        }
-    }
-
-    fn wants_end(&mut self) -> Option<NoAnswer> {
-        if self.control.is_stopped() {
-            return Some((RunEnding::Stopped, None));
-        }
-        if self.checked.elapsed() < CHECK_INTERVAL {
-            return None;
-        }
-        self.checked = Instant::now();
-        if self.lease.is_some_and(|lease| self.renewed.elapsed() >= lease / 3) {
-            match self.keep_claim() {
-                Err(error) if error.passes() => {}
-                kept => {
-                    self.renewed = Instant::now();
-                    let _ = kept.map_err(|error| self.remark(&error));
-                }
-            }
-        }
-        // An unchanged file is not read again.
-        let now = modified(&self.path);
-        if now == self.modified && now.is_some() {
-            return None;
-        }
-        self.modified = now;
-        let overtaken = self.find_overtaken().map_err(|error| self.remark(&error)).ok().flatten();
-        overtaken.map(|why| (RunEnding::Overtaken, Some(why)))
-    }
-}
-
-fn modified(path: &Path) -> Option<SystemTime> {
-    fs::metadata(path).and_then(|meta| meta.modified()).ok()
 }

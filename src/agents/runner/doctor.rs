@@ -173,6 +173,7 @@ fn facts(project: &RunnerSetup, agent: &AgentId, launch: &Launch, folder: &Path)
         email: format!("{agent}@aof.invalid"),
         signing_key: None,
         project: project.root.clone(),
+        workspace: None,
         aof: project.aof.clone(),
         attempt: 1,
         run: "doctor".to_owned(),

@@ -106,7 +106,7 @@ fn preview_attempt(attempt: &Attempt<'_>) -> Preview {
     let Opening { ticket, station, .. } = &attempt.open.opening;
     let runs = attempt.project.root.join(".aof/runs");
     let folder = runs.join(ticket.to_string().replace('/', "+")).join("1");
-    let facts = attempt.facts(|file| folder.join(file.name()));
+    let facts = attempt.facts(|file| folder.join(file.name()), None);
     let command = command(attempt.launch, &facts);
     Preview {
         ticket: ticket.clone(),

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::answer::RunQuestion;
+use super::launch::WorkspaceFacts;
 use crate::domain::workflow::gate::Mark;
 use crate::domain::{Outcome, Outputs};
 use crate::files::printable::one_line;
@@ -41,7 +42,7 @@ pub(crate) fn prompt(
     has_mcp: bool,
     output: &Path,
     earlier: Option<(&EarlierAttempt, AttemptCount)>,
-    extent: BriefExtent,
+    (extent, workspace): (BriefExtent, Option<&WorkspaceFacts>),
 ) -> String {
     let retry = earlier.map_or_else(String::new, |(earlier, count)| {
         let left = left_behind(&earlier.left);
@@ -49,7 +50,26 @@ pub(crate) fn prompt(
     });
     let renewal = format!("`aof renew {}`", context.ticket);
     let brief = brief_markdown(file, context, &renewal, extent);
-    format!("{retry}{brief}\n## Answer\n\n{}", answer_format(asked, has_mcp, output))
+    let place = workspace.map(describe_workspace).unwrap_or_default();
+    format!("{retry}{brief}{place}\n## Answer\n\n{}", answer_format(asked, has_mcp, output))
+}
+
+fn describe_workspace(workspace: &WorkspaceFacts) -> String {
+    let WorkspaceFacts { folder, branch, base, is_detached, variables: _ } = workspace;
+    let folder = folder.display();
+    let text = if *is_detached {
+        format!(
+            "You work in `{folder}`, a git worktree at the head of `{branch}`, beside others. **What you change there is not kept**: say what \
+             is to be changed."
+        )
+    } else {
+        format!(
+            "You work in `{folder}`, a git worktree of this task alone, on its branch `{branch}`, which began at `{base}`. Commit your work \
+             there, on that branch. What you leave uncommitted is committed in your name. Do not use `git stash`, and change nothing outside \
+             that folder."
+        )
+    };
+    format!("\n## Workspace\n\n{text}\n")
 }
 
 fn left_behind(left: &UncommittedChanges) -> String {

@@ -3,6 +3,7 @@
 
 mod budget;
 mod entry;
+mod leave;
 mod recover;
 mod session;
 mod stand_in;
@@ -22,7 +23,7 @@ use super::usage_limit::{RunPlace, find_pause, note_limit, take_place};
 use super::work_finder::{Assignment, CompletedVisit, VisitEnd, VisitState, visit_state};
 use crate::dispatch::claim::claim;
 use crate::dispatch::next::claim_named;
-use crate::dispatch::workplaces::left_behind;
+use crate::dispatch::workspaces::left_behind;
 use crate::domain::{CompletionId, Period, RunBounds, Timestamp};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
@@ -378,12 +379,26 @@ impl<'a> VisitRun<'a> {
 
     /// Makes an attempt, and returns the facts about it for the next one; `None` if the program did not know the session.
     fn attempt(&self, attempt: &Attempt<'_>) -> Result<Option<EarlierAttempt>, VisitStop> {
-        let every = attempt.open.opening.looks_every;
-        if every.is_none() {
+        if attempt.open.opening.looks_every.is_none() {
             self.report_started(attempt);
         }
         let folder = self.runs.begin()?;
-        let EndedAttempt { mut record, answer, took } = attempt.make(&folder, self.control)?;
+        let mut ended = attempt.make(&folder, self.control)?;
+        let place = ended.place.take();
+        let result = self.rule(attempt, ended, folder);
+        place.map_or(Ok(()), |place| self.leave(place))?;
+        result
+    }
+
+    /// Rules on an ended attempt: completes the visit with its answer, or returns the facts for the next attempt.
+    fn rule(
+        &self,
+        attempt: &Attempt<'_>,
+        ended: EndedAttempt,
+        folder: RunAttempt,
+    ) -> Result<Option<EarlierAttempt>, VisitStop> {
+        let every = attempt.open.opening.looks_every;
+        let EndedAttempt { mut record, answer, took, place: _ } = ended;
         if record.end.as_ref().is_some_and(|end| end.how == RunEnding::Waits) {
             let why = record.end.and_then(|end| end.reason);
             return Err(self.note_look(attempt, folder, why)?.into());
@@ -444,7 +459,8 @@ impl<'a> VisitRun<'a> {
     /// Returns the facts about an ended attempt for the next one.
     fn earlier(&self, record: &RunRecord) -> Result<EarlierAttempt, ProjectError> {
         let how = record.end.as_ref().map_or(RunEnding::Lost, |end| end.how);
-        let left = left_behind(&self.workspace(), record.started)?;
+        let Assignment { ticket, agent, .. } = self.assignment;
+        let left = left_behind(&self.workspace(), ticket, agent, record.started)?;
         Ok(EarlierAttempt { how, why: record.failure_reason(), left })
     }
 

@@ -6,3 +6,4 @@ pub(crate) mod mcp_token;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod trust;
+pub(crate) mod workspace;

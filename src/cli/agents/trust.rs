@@ -5,9 +5,10 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use crate::cli::{CliError, CliResult, DryRunOption, Session, counted, green, red, yellow};
-use crate::domain::{AgentId, TypedTask};
+use crate::domain::{AgentId, Task, TypedTask};
 use crate::files::printable::inert;
 use crate::project::active_rules::InForce;
+use crate::project::task_worktrees::TaskWorktrees;
 use crate::project::trust::{ProgramKind, RuleProgram, RulePrograms, TrustState};
 use crate::project::workspace::Workspace;
 use crate::system::terminal::all_quoted;
@@ -43,6 +44,10 @@ pub(crate) fn run_trust(session: &Session, args: &TrustArgs) -> CliResult {
     let programs = match &args.task {
         Some(id) => {
             let (view, _) = task_view::show(&workspace, &session.ticket(&workspace, id)?.task)?;
+            if in_force.rules.has_worktrees() && !args.revoke {
+                let mode = args.dry_run_option.mode();
+                trust_changes(session, &workspace, &in_force, &view.file.task, mode)?;
+            }
             test_programs(&workspace, &in_force, &view.path, &view.file)?
         }
         None => RulePrograms::read(&workspace, &in_force.rules),
@@ -87,6 +92,32 @@ pub(crate) fn run_trust(session: &Session, args: &TrustArgs) -> CliResult {
     }
     output.data(value);
     Ok(error.map_or(ExitCode::SUCCESS, |error| ExitCode::from(error.exit_code())))
+}
+
+/// Shows the changes that the work at a task made to files of programs, and asks whether these may run.
+fn trust_changes(
+    session: &Session,
+    workspace: &Workspace,
+    in_force: &InForce,
+    task: &Task,
+    mode: DryRun,
+) -> CliResult<()> {
+    let worktrees = TaskWorktrees::of(workspace, &in_force.rules)?;
+    let programs = RulePrograms::read(workspace, &in_force.rules);
+    let Some(changed) = worktrees.unseen_changes(task, &programs)? else { return Ok(()) };
+    if !session.output.is_json() {
+        session.output.print(&inert(&changed.diff));
+    }
+    let is_asked = !session.output.is_json() && Session::at_terminal();
+    if mode == DryRun::Yes {
+        return Ok(());
+    }
+    let is_trusted = changed.is_named_by_variable()
+        || is_asked && session.confirm("Programs run these files as changed. Let them? [y/N] ")?;
+    if !is_trusted {
+        return Err(changed.refusal(&task.id).into());
+    }
+    Ok(worktrees.note_seen(task, changed)?)
 }
 
 /// Asks at a terminal for trust in the programs that these agents need, or all agents; fails elsewhere.

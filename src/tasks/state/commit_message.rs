@@ -218,6 +218,8 @@ fn entry_lines(visit: &Visit, id: &str) -> (String, String) {
         metadata: _,
         children: _,
         checks: _,
+        work: _,
+        landed: _,
         workflow: _,
         completion: _,
         signature: _,

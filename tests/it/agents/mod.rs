@@ -12,3 +12,4 @@ mod runner;
 mod sessions;
 mod trust;
 mod waiting;
+mod workspaces;

@@ -6,3 +6,4 @@ pub(crate) mod for_each;
 pub mod gate;
 pub(crate) mod run;
 pub mod shape;
+pub(crate) mod workspaces;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::words::words;
+use crate::workflow::workspaces::WorkFolder;
 use crate::{Outcome, Period, RetryDelay};
 
 words!(
@@ -148,6 +149,8 @@ pub struct RunLimits {
     /// The factor by which each pause is longer than the last; never 0.
     pub factor: Option<u32>,
     pub longest: Option<Period>,
+    /// The folder in which the program works.
+    pub workspace: Option<WorkFolder>,
 }
 
 /// The limits of one run, with all defaults filled in.
@@ -163,6 +166,8 @@ pub struct RunBounds {
     pub attempts: u32,
     /// True if a visit that returns to its agent continues that agent's session.
     pub resumes: bool,
+    /// The folder in which the program works.
+    pub workspace: WorkFolder,
     /// True if the first pause is set: then it is not shortened at random.
     pub is_delay_given: bool,
     delay: Duration,
@@ -196,6 +201,7 @@ impl RunBounds {
             model: first(all, |limits| limits.model.clone()),
             attempts: first(all, |limits| limits.attempts).unwrap_or(Self::ATTEMPTS),
             resumes: first(all, |limits| limits.resume).unwrap_or(true),
+            workspace: first(all, |limits| limits.workspace).unwrap_or(WorkFolder::Checkout),
             is_delay_given: first(all, |limits| limits.delay).is_some(),
             delay: first(all, |limits| limits.delay)
                 .map_or(Duration::from_secs(delay), |pause| pause.0),

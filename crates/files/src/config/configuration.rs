@@ -325,6 +325,8 @@ impl Loading {
             commit_edits: file.commit_edits.unwrap_or(true),
             git: file.git.unwrap_or_default(),
             squashes: file.squashes.unwrap_or(SquashPolicy::Accept),
+            run: file.run.unwrap_or_default(),
+            workspaces: file.workspaces.unwrap_or_default(),
             notify: file.notify,
             budgets: file.budgets,
             recurring: file.recurring,

@@ -13,3 +13,4 @@ mod run_file;
 pub mod shape_file;
 pub(crate) mod signal_file;
 pub(crate) mod workflow_file;
+mod workspaces_file;

@@ -82,6 +82,9 @@ fn read_role(node: &Node<'_>, faults: &Faults) -> Option<Role> {
         agents: fields.list("agents").unwrap_or_default(),
         require_human: fields.flag("requireHuman").unwrap_or(false),
         hand_out: fields.parsed("handOut"),
+        run: fields
+            .with("run", |node, faults| run_file::read_limits(node, "a role's `run`", faults))
+            .unwrap_or_default(),
         notify: notify_file::read(&fields, false),
     };
     fields.refuse_unknown();

@@ -7,12 +7,14 @@ use super::decode::{Faults, FieldReader, parse_key, text_of};
 use super::locate::Step;
 use super::notify_file;
 use super::recurring_file;
+use super::run_file;
 use super::workflow_file;
 use super::workflow_file::{Definition, default_name};
+use super::workspaces_file;
 use crate::yaml::{Fault, Node, NodeKind};
 use aof_domain::{
-    Git, HandOut, IdPrefix, Recurring, RunBudgets, SquashPolicy, Subscription, TaskLayout,
-    WorkflowName,
+    Git, HandOut, IdPrefix, Recurring, RunBudgets, RunLimits, SquashPolicy, Subscription,
+    TaskLayout, WorkflowName, WorkspaceSettings,
 };
 
 /// The content of project.yaml; everything in it is optional.
@@ -27,6 +29,8 @@ pub(crate) struct ProjectFile {
     pub(crate) commit_edits: Option<bool>,
     pub(crate) git: Option<Git>,
     pub(crate) squashes: Option<SquashPolicy>,
+    pub(crate) run: Option<RunLimits>,
+    pub(crate) workspaces: Option<WorkspaceSettings>,
     pub(crate) notify: Vec<Subscription>,
     pub(crate) budgets: RunBudgets,
     pub(crate) recurring: Vec<Recurring>,
@@ -77,6 +81,9 @@ pub(crate) fn read(root: &Node<'_>, faults: &Faults) -> ProjectFile {
         });
         git.refuse_unknown();
     }
+    file.run = fields
+        .with("run", |node, faults| run_file::read_limits(node, "the project's `run`", faults));
+    file.workspaces = fields.with("workspaces", workspaces_file::read).flatten();
     file.notify = notify_file::read(&fields, true);
     file.budgets = fields.with("budget", budget_file::read_budgets).unwrap_or_default();
     file.recurring = fields.with("recurring", recurring_file::read).unwrap_or_default();

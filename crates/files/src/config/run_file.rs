@@ -47,9 +47,9 @@ pub(crate) fn read_launch(node: &Node<'_>, faults: &Faults) -> Option<Launch> {
     Some(launch)
 }
 
-/// Returns a workflow's limits for runs.
-pub(crate) fn read_limits(node: &Node<'_>, faults: &Faults) -> RunLimits {
-    let fields = FieldReader::of(node, "a workflow's `run`", faults);
+/// Returns the limits for runs of a workflow, a role or the project.
+pub(crate) fn read_limits(node: &Node<'_>, whose: &'static str, faults: &Faults) -> RunLimits {
+    let fields = FieldReader::of(node, whose, faults);
     let Some(fields) = fields else { return RunLimits::default() };
     let limits = read_bounds(&fields);
     refuse_unknown(&fields);
@@ -97,6 +97,7 @@ fn read_bounds(fields: &FieldReader<'_, '_>) -> RunLimits {
         timeout: fields.parsed("timeout"),
         idle: fields.parsed("idle"),
         model: fields.text("model"),
+        workspace: fields.parsed("workspace"),
         attempts: positive(fields, "attempts", MOST_ATTEMPTS),
         resume: fields.flag("resume"),
         ..RunLimits::default()
@@ -120,7 +121,7 @@ fn positive(fields: &FieldReader<'_, '_>, key: &'static str, most: u32) -> Optio
     None
 }
 
-fn read_command(node: &Node<'_>, faults: &Faults) -> Option<Vec<String>> {
+pub(super) fn read_command(node: &Node<'_>, faults: &Faults) -> Option<Vec<String>> {
     let is_list = matches!(node.kind, NodeKind::Sequence(_));
     let words = node.items().iter().map(|item| text_of(item).map(Cow::into_owned));
     let words: Option<Vec<String>> = words.collect();

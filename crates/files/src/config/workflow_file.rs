@@ -76,7 +76,9 @@ pub(crate) fn read(
         holds_rejections: fields.with("outcomes", read_outcomes).unwrap_or(false),
         timeout: fields.parsed("timeout"),
         lease: fields.parsed("lease"),
-        run: fields.with("run", run_file::read_limits).unwrap_or_default(),
+        run: fields
+            .with("run", |node, faults| run_file::read_limits(node, "a workflow's `run`", faults))
+            .unwrap_or_default(),
         budget: fields.with("budget", budget_file::read).unwrap_or_default(),
         context: fields.with("context", read_context).unwrap_or_default(),
         repeat: fields.with("repeat", read_repeat).flatten(),

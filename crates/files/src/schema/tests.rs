@@ -453,10 +453,9 @@ fn decoders_and_schemas_judge_alike() {
     }
 }
 
-fn full_task() -> Task {
-    let time: Timestamp = "2026-02-16T10:00:00Z".parse().unwrap();
+fn full_visit(time: Timestamp) -> Visit {
     let map = || json!({"k": 1}).as_object().unwrap().clone();
-    let visit = Visit {
+    Visit {
         branch: Some("security".parse().unwrap()),
         verdict: Some(Verdict::Reject),
         join: Some(Join::Failed),
@@ -486,10 +485,30 @@ fn full_task() -> Task {
             tests: Some(TestCount { passed: 2, failed: 0, not_runnable: 1 }),
             checklist: Some(ChecklistCount { done: 3, open: 0 }),
         },
+        work: Some(Box::new(WorkBranch {
+            branch: "aof-work/AOF-abc".parse().unwrap(),
+            base: "main".parse().unwrap(),
+            head: "0123456789".repeat(4).parse().unwrap(),
+        })),
+        landed: Some(Box::new(Landing {
+            onto: "main".parse().unwrap(),
+            commit: "0123456789".repeat(4).parse().unwrap(),
+            tree: "0123456789".repeat(4).parse().unwrap(),
+            checks: vec![LandingCheck {
+                argv: vec!["cargo".to_owned(), "test".to_owned()],
+                exit: 0,
+                digest: Digest::of(b"ok"),
+            }],
+        })),
         workflow: Some("cafe".to_owned()),
         completion: Some(Stamp { id: "c1".parse().unwrap(), sha256: Digest::of(b"x") }),
         signature: Some(SIGNATURE.parse().unwrap()),
-    };
+    }
+}
+
+fn full_task() -> Task {
+    let time: Timestamp = "2026-02-16T10:00:00Z".parse().unwrap();
+    let map = || json!({"k": 1}).as_object().unwrap().clone();
     Task {
         id: "AOF-abc".parse().unwrap(),
         title: "Water the plants".to_owned(),
@@ -529,7 +548,7 @@ fn full_task() -> Task {
                 blockers: vec!["no water".into()],
             }],
         }),
-        history: vec![visit],
+        history: vec![full_visit(time)],
         review: Some(ReviewContext {
             from_gate: "review".parse().unwrap(),
             from_agent: Some("agent-1".parse().unwrap()),

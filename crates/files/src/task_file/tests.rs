@@ -76,6 +76,8 @@ fn ended(file: &TaskFile) -> Task {
         completion: None,
         children: std::collections::BTreeMap::new(),
         checks: CheckResults::default(),
+        work: None,
+        landed: None,
         signature: None,
     });
     task.updated = exited;

@@ -8,8 +8,8 @@ use super::{TaskFile, applying};
 use crate::config::decode::{Faults, FieldReader, parse_key, parse_node, point_in_time, text_of};
 use crate::yaml::{MappingEntry, Node, NodeKind};
 use aof_domain::{
-    CheckResults, ChecklistCount, Ending, LoopItem, OpenBranch, OpenVisit, Stamp, Station, Status,
-    TaskId, TestCount, Visit,
+    CheckResults, ChecklistCount, Ending, Landing, LandingCheck, LoopItem, OpenBranch, OpenVisit,
+    Stamp, Station, Status, TaskId, TestCount, Visit, WorkBranch,
 };
 
 /// Reads the open visit. Its number is the length of the history without the entries of the open fork's branches.
@@ -145,6 +145,8 @@ fn read_visit(node: &Node<'_>, faults: &Faults) -> Option<Visit> {
         metadata: fields.object("metadata").unwrap_or_default(),
         children: fields.with("children", read_children).unwrap_or_default(),
         checks: fields.with("checks", read_checks).flatten().unwrap_or_default(),
+        work: fields.with("work", read_work).flatten().map(Box::new),
+        landed: fields.with("landed", read_landing).flatten().map(Box::new),
         workflow: fields.text("workflow"),
         completion: fields.take("completion").and_then(|node| read_stamp(node, faults)),
         signature: fields.parsed("signature"),
@@ -200,6 +202,32 @@ fn read_checks(node: &Node<'_>, faults: &Faults) -> Option<CheckResults> {
     Some(CheckResults { tests, checklist })
 }
 
+fn read_work(node: &Node<'_>, faults: &Faults) -> Option<WorkBranch> {
+    let fields = FieldReader::of(node, "`work`", faults)?;
+    let (branch, base) = (fields.required("branch"), fields.required("base"));
+    let head = fields.required("head");
+    fields.refuse_unknown();
+    Some(WorkBranch { branch: branch?, base: base?, head: head? })
+}
+
+fn read_landing(node: &Node<'_>, faults: &Faults) -> Option<Landing> {
+    let fields = FieldReader::of(node, "`landed`", faults)?;
+    let (onto, commit) = (fields.required("onto"), fields.required("commit"));
+    let tree = fields.required("tree");
+    let checks = fields.take("checks").map(Node::items).unwrap_or_default();
+    let checks = checks.iter().filter_map(|check| read_landing_check(check, faults)).collect();
+    fields.refuse_unknown();
+    Some(Landing { onto: onto?, commit: commit?, tree: tree?, checks })
+}
+
+fn read_landing_check(node: &Node<'_>, faults: &Faults) -> Option<LandingCheck> {
+    let fields = FieldReader::of(node, "a check of a landing", faults)?;
+    let (exit, digest) = (fields.required("exit"), fields.required("digest"));
+    let argv = fields.list("argv").unwrap_or_default();
+    fields.refuse_unknown();
+    Some(LandingCheck { argv, exit: exit?, digest: digest? })
+}
+
 fn read_stamp(node: &Node<'_>, faults: &Faults) -> Option<Stamp> {
     let fields = FieldReader::of(node, "`completion`", faults)?;
     let id = fields.parsed("id");
@@ -238,6 +266,8 @@ pub fn visit_value(visit: &Visit) -> Value {
         metadata,
         children,
         checks,
+        work,
+        landed,
         workflow,
         completion,
         signature,
@@ -269,6 +299,8 @@ pub fn visit_value(visit: &Visit) -> Value {
         "metadata": metadata,
         "children": children,
         "checks": checks,
+        "work": work,
+        "landed": landed,
         "workflow": workflow,
         "completion": completion.as_ref().map(stamp_value),
         "signature": signature.as_ref().map(|signature| format!("{signature}\n")),

@@ -3,4 +3,5 @@
 pub(crate) mod fast_forward;
 pub(crate) mod overwrite_check;
 pub(crate) mod recovery;
+pub(crate) mod work_branches;
 pub(crate) mod worktrees;

@@ -185,7 +185,7 @@ impl Repository {
     }
 
     /// Returns a git command that runs in the common directory, and runs no hooks.
-    fn worktree_git(&self) -> Command {
+    pub(crate) fn worktree_git(&self) -> Command {
         let mut git = self.git_command();
         // The folder of this worktree may be the one that is removed and created again.
         git.current_dir(self.common_dir())

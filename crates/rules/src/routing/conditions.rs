@@ -105,6 +105,8 @@ fn visible(visit: &Visit) -> Value {
         metadata,
         children: _,
         checks: _,
+        work: _,
+        landed: _,
         workflow: _,
         completion: _,
         signature: _,

@@ -6,7 +6,7 @@ use crate::workflow::graph::goes_back;
 use crate::workflow::rules::Rules;
 use aof_domain::{
     AgentId, Branch, Completion, Duty, Ending, Gate, GateId, Identity, Outcome, Period, RoleId,
-    Station, Task, Verdict, Visit, Workflow,
+    RunBounds, RunLimits, Station, Task, Verdict, Visit, WorkFolder, Workflow,
 };
 
 /// A gate, or a branch of one, at which agents work.
@@ -93,6 +93,24 @@ impl<'a> Workplace<'a> {
     pub fn at_branch(fork: &'a Gate, branch: &'a Branch) -> Self {
         let duty = branch.duty();
         Self { gate: branch.gate(), duty, role: &duty.role, fork: Some(fork), holder: None }
+    }
+
+    /// Returns the limits that hold for runs of the agent here; the narrowest come first.
+    pub fn run_limits(&self, rules: &'a Rules, task: &Task, agent: &AgentId) -> Vec<&'a RunLimits> {
+        let launch = rules.org.agent(agent).and_then(|agent| agent.run.as_ref());
+        let role = rules.org.role(self.role);
+        let workflow = rules.workflow_of(task);
+        std::iter::once(&self.duty.run.limits)
+            .chain(launch.map(|launch| &launch.limits))
+            .chain(role.map(|role| &role.run))
+            .chain(workflow.map(|workflow| &workflow.run))
+            .chain([&rules.project.run])
+            .collect()
+    }
+
+    /// Returns the folder in which the agent's program works here.
+    pub fn work_folder(&self, rules: &Rules, task: &Task, agent: &AgentId) -> WorkFolder {
+        RunBounds::of(&self.run_limits(rules, task, agent)).workspace
     }
 
     /// Returns the name of the branch.

@@ -186,7 +186,7 @@ fn no_field_of_a_role_or_an_agent_is_forgotten() {
         let what = described((&plain(), &with_agent()), (&plain(), &changed));
         what.join(", ")
     };
-    let Role { description: _, agents: _, require_human: _, hand_out: _, notify: _ } =
+    let Role { description: _, agents: _, require_human: _, hand_out: _, run: _, notify: _ } =
         Role::default();
     let channel = Channel::Command(vec!["tell".into()]);
     let subscription = Subscription { on: On::All, channel };
@@ -216,6 +216,7 @@ fn no_field_of_a_role_or_an_agent_is_forgotten() {
         described_change(&|role, _| role.hand_out = Some(HandOut::Ask)),
         "handOut none -> ask"
     );
+    assert_eq!(described_change(&|role, _| role.run = limits()), "run.timeout none -> 9m");
     assert_eq!(
         described_change(&|role, _| role.notify = vec![subscription.clone()]),
         "notify differs"

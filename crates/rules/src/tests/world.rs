@@ -110,6 +110,8 @@ pub(crate) fn project(workflow: Workflow) -> Project {
         commit_edits: true,
         git: Git::default(),
         squashes: SquashPolicy::Accept,
+        run: RunLimits::default(),
+        workspaces: WorkspaceSettings::default(),
         notify: Vec::new(),
         budgets: RunBudgets::default(),
         recurring: Vec::new(),

@@ -53,6 +53,8 @@ pub(crate) fn complete(
     let mut visit = entry(&workplace, open, &completion, stamp, outcome.clone());
     visit.children.clone_from(&completion.facts.children);
     visit.checks.clone_from(&completion.facts.checks);
+    visit.work.clone_from(&completion.facts.work);
+    visit.landed.clone_from(&completion.facts.landed);
     let ended = match workflow.gates[index].fork().zip(branch) {
         Some((fork, id)) => record_branch_verdict(rules, task, fork, &id, &outcome, &mut visit),
         None => Some(outcome),

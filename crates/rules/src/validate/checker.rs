@@ -5,8 +5,9 @@ use std::ops::Range;
 use crate::condition::ConditionFault;
 use crate::workflow::rules::{Conditions, Rules, workflow_hash};
 use aof_domain::{
-    AgentId, ConfigPlace, Fork, Gate, GateKind, HandOut, Launch, Org, Outcome, Placeholder,
-    Project, Role, RoleId, Severity, Workflow, did_you_mean, listed, nearest,
+    AgentId, ConfigPlace, Fix, Fork, Gate, GateKind, HandOut, Launch, Org, Outcome, Placeholder,
+    Project, Remedy, Role, RoleId, RunLimits, Severity, WorkFolder, Workflow, did_you_mean, listed,
+    nearest,
 };
 
 /// The most gates of a workflow: more than people can follow, and few enough to check every way between them.
@@ -26,6 +27,12 @@ impl Rules {
         let workflows = project.workflows.iter();
         let hashes = workflows.map(|one| (one.name.clone(), workflow_hash(one))).collect();
         Ok((Self { project, org, conditions, hashes }, findings))
+    }
+
+    /// Returns whether agents work in worktrees of their tasks somewhere.
+    pub fn has_worktrees(&self) -> bool {
+        let all = all_run_limits(&self.project, &self.org);
+        all.iter().any(|(_, limits)| limits.workspace == Some(WorkFolder::Worktree))
     }
 }
 
@@ -53,7 +60,59 @@ fn check(project: &Project, org: &Org, conditions: &mut Conditions) -> Vec<Findi
             .workflow();
     }
     check_org(project, org, &mut findings);
+    check_work_folders(project, org, &mut findings);
     findings
+}
+
+/// Checks that tasks are on a branch of their own where agents work in worktrees: such a worktree has the files of another branch.
+fn check_work_folders(project: &Project, org: &Org, findings: &mut Vec<Finding>) {
+    if project.git.branch.is_some() {
+        return;
+    }
+    for (at, limits) in all_run_limits(project, org) {
+        if limits.workspace == Some(WorkFolder::Worktree) {
+            let message = "`workspace: worktree` needs the tasks on a branch of their own";
+            let fix = format!("move them there with `{}`", Fix::from(Remedy::MigrateBranch));
+            findings.push(Finding::new(
+                Severity::Error,
+                "workspace_beside_tasks",
+                at,
+                message,
+                fix,
+            ));
+        }
+    }
+}
+
+/// Returns the limits of runs wherever the rules set some.
+fn all_run_limits<'a>(project: &'a Project, org: &'a Org) -> Vec<(ConfigPlace, &'a RunLimits)> {
+    let mut places = vec![(ConfigPlace::Project { field: "run" }, &project.run)];
+    for workflow in &project.workflows {
+        let name = &workflow.name;
+        places
+            .push((ConfigPlace::Workflow { workflow: name.clone(), field: "run" }, &workflow.run));
+        for (gate, found) in workflow.gates.iter().enumerate() {
+            let limits = found.duty().map(|duty| &duty.run.limits);
+            let at = ConfigPlace::Gate { workflow: name.clone(), gate, field: "run" };
+            places.extend(limits.map(|limits| (at, limits)));
+            let branches = found.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default();
+            places.extend(branches.iter().enumerate().map(|(branch, found)| {
+                let workflow = name.clone();
+                let at =
+                    ConfigPlace::Branch { workflow, gate, branch, outcome: None, field: "run" };
+                (at, &found.duty().run.limits)
+            }));
+        }
+    }
+    let roles = org.roles.iter();
+    places.extend(
+        roles.map(|(id, role)| (ConfigPlace::Role { role: id.clone(), field: "run" }, &role.run)),
+    );
+    for (id, agent) in org.agents.iter().flatten() {
+        let at = ConfigPlace::Agent { agent: id.clone(), field: "run" };
+        places.extend(agent.run.as_ref().map(|run| (at, &run.limits)));
+    }
+    places
 }
 
 impl RuleChecker<'_> {

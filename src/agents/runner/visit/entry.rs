@@ -14,6 +14,7 @@ use crate::domain::{
 };
 use crate::git::PromptPlace;
 use crate::project::error::ProjectError;
+use crate::project::task_worktrees::UNSETTLED;
 use crate::rules::RefusalKind;
 use crate::storage::runs::RunRecord;
 use crate::tasks::complete::{Signing, complete_signed};
@@ -73,6 +74,9 @@ impl VisitRun<'_> {
                 }
                 // The next attempt must know all faults.
                 return Ok(Err(format!("{why}; {fix}")));
+            }
+            Err(VisitStop::Error(error)) if error.code() == UNSETTLED => {
+                return Ok(Err(error.with_fix()));
             }
             done => done?,
         };

@@ -1,0 +1,135 @@
+//! The workspaces of tasks as people see them: lists them, makes one, shows its changes, and removes those whose work has arrived.
+
+use std::time::Duration;
+
+use crate::domain::{AgentId, Task, TaskId, Ticket, Timestamp, WorkFolder};
+use crate::git::{Repository, UncommittedChanges};
+use crate::project::error::ProjectError;
+use crate::project::task_worktrees::{
+    SetupFailed, StayReason, TaskWorktree, TaskWorktrees, WorkspaceState, WorktreeSetup,
+};
+use crate::project::trust::RulePrograms;
+use crate::project::workspace::Workspace;
+use crate::rules::Workplace;
+use crate::tasks::plan::DryRun;
+use crate::tasks::view::task_view::show;
+
+/// A workspace that was to be removed.
+pub(crate) struct Pruned {
+    pub state: WorkspaceState,
+    /// The reason why it stays; `None` if it was removed.
+    pub kept: Option<StayReason>,
+}
+
+/// Returns the work of all tasks in this clone.
+pub(crate) fn list(workspace: &Workspace) -> Result<Vec<WorkspaceState>, ProjectError> {
+    worktrees(workspace)?.list(&|id| find(workspace, id))
+}
+
+/// Returns the worktrees of the project.
+pub(crate) fn worktrees(workspace: &Workspace) -> Result<TaskWorktrees, ProjectError> {
+    TaskWorktrees::of(workspace, &workspace.rules()?.rules)
+}
+
+/// Returns the folder of a task's worktree, and makes it if it is missing. `printed` receives what its set-up prints.
+pub(crate) fn make(
+    workspace: &Workspace,
+    task: &TaskId,
+    limits: (Duration, Duration),
+    is_stopped: &dyn Fn() -> bool,
+    printed: &mut dyn FnMut(&[u8]),
+) -> Result<TaskWorktree, SetupFailed> {
+    let rules = workspace.rules()?.rules;
+    let (view, _) = show(workspace, task)?;
+    let setup = WorktreeSetup {
+        task: &view.file.task,
+        branch: None,
+        programs: &RulePrograms::read(workspace, &rules),
+        environment: vec![
+            ("AOF_TASK".to_owned(), task.to_string()),
+            ("AOF_PROJECT".to_owned(), workspace.paths.root().to_string_lossy().into_owned()),
+        ],
+        limits,
+        printed: &mut |_, bytes| printed(bytes),
+        is_stopped,
+    };
+    TaskWorktrees::of(workspace, &rules)?.prepare(setup)
+}
+
+/// Returns what the work at a task changes, with what is not committed yet; `None` if none has begun here.
+pub(crate) fn changes(
+    workspace: &Workspace,
+    task: &TaskId,
+) -> Result<Option<String>, ProjectError> {
+    let (view, _) = show(workspace, task)?;
+    worktrees(workspace)?.changes(&view.file.task)
+}
+
+/// Removes the worktrees and branches of tasks that have ended and whose work has arrived; of all tasks, or of these. `is_forced`: also
+/// those of the named tasks that have not, whose work is kept under `refs/aof/salvage/`.
+pub(crate) fn prune(
+    workspace: &Workspace,
+    tasks: &[TaskId],
+    is_forced: bool,
+    dry_run: DryRun,
+) -> Result<Vec<Pruned>, ProjectError> {
+    let worktrees = worktrees(workspace)?;
+    let mut pruned = Vec::new();
+    for state in worktrees.list(&|id| find(workspace, id))? {
+        if !tasks.is_empty() && !tasks.contains(&state.task) {
+            continue;
+        }
+        let kept = match (&state.kept, dry_run) {
+            (Some(StayReason::InUse), _) => Some(StayReason::InUse),
+            (Some(_), DryRun::No) if is_forced => worktrees.remove_by_force(&state)?,
+            (Some(kept), _) if !is_forced => Some(kept.clone()),
+            (None, DryRun::No) => worktrees.remove(&state, &|id| find(workspace, id))?,
+            _ => None,
+        };
+        pruned.push(Pruned { state, kept });
+    }
+    Ok(pruned)
+}
+
+/// Removes the worktree of a task that has ended, if its work has arrived.
+pub(crate) fn tidy(workspace: &Workspace, task: &TaskId) -> Result<(), ProjectError> {
+    if find(workspace, task)?.is_some_and(|(_, is_over)| is_over) {
+        prune(workspace, std::slice::from_ref(task), false, DryRun::No)?;
+    }
+    Ok(())
+}
+
+/// Returns a task, and whether it has ended; `None` if there is no such task.
+fn find(workspace: &Workspace, id: &TaskId) -> Result<Option<(Task, bool)>, ProjectError> {
+    match show(workspace, id) {
+        Ok((view, _)) => {
+            let is_over = view.file.task.status.is_finished();
+            Ok(Some((view.file.task, is_over)))
+        }
+        Err(ProjectError::NoTask { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Returns the uncommitted changes since then in the folder in which the agent's program works at a visit, except task files.
+pub(crate) fn left_behind(
+    workspace: &Workspace,
+    ticket: &Ticket,
+    agent: &AgentId,
+    since: Timestamp,
+) -> Result<UncommittedChanges, ProjectError> {
+    let (rules, since) = (workspace.rules()?.rules, since.as_second());
+    if rules.has_worktrees()
+        && let Some((task, _)) = find(workspace, &ticket.task)?
+        && let Some(place) = Workplace::find(&rules, &task, ticket.branch.as_ref())
+        && place.work_folder(&rules, &task, agent) == WorkFolder::Worktree
+    {
+        let made = TaskWorktrees::of(workspace, &rules)?.worktree_of(&ticket.task)?;
+        let Some(made) = made else { return Ok(UncommittedChanges::default()) };
+        return Ok(Repository::discover(&made.folder)?.uncommitted_since(since)?);
+    }
+    if workspace.checkout == workspace.paths.root() {
+        return Ok(workspace.repository.uncommitted_since(since)?);
+    }
+    Ok(Repository::discover(&workspace.checkout)?.uncommitted_since(since)?)
+}

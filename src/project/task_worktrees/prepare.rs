@@ -1,0 +1,369 @@
+//! Makes a task's worktree: adds it, copies files into it, and runs the set-up.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use super::{TaskWorktree, TaskWorktrees, WorktreeNote, branch_in, kept_reference, last_work};
+use crate::domain::{BranchName, GateId, Task};
+use crate::git::{CommitId, NewCheckout, Repository};
+use crate::project::error::ProjectError;
+use crate::project::trust::{ProgramKind, RulePrograms};
+use crate::storage::{Folder, StoreError};
+use crate::system::process::{Attendant, How, Orphans, ProcessLimits, Program, Stream};
+use crate::system::terminal::quoted;
+
+/// The file that names what is copied into new worktrees.
+const INCLUDED: &str = ".worktreeinclude";
+/// The time that a set-up program has to end after it is asked to.
+const GRACE: Duration = Duration::from_secs(10);
+/// The most bytes of a file that is copied.
+const MOST_COPIED: u64 = 1 << 30;
+
+/// The circumstances in which a worktree is made.
+pub(crate) struct WorktreeSetup<'a> {
+    pub task: &'a Task,
+    /// The fork's branch that is worked at.
+    pub branch: Option<&'a GateId>,
+    pub programs: &'a RulePrograms,
+    /// The variables for set-up programs.
+    pub environment: Vec<(String, String)>,
+    /// The time that set-up programs may take, and print nothing.
+    pub limits: (Duration, Duration),
+    /// Receives what set-up programs print.
+    pub printed: &'a mut dyn FnMut(Stream, &[u8]),
+    pub is_stopped: &'a dyn Fn() -> bool,
+}
+
+/// The reason why a set-up failed.
+#[derive(Debug)]
+pub(crate) enum SetupFailed {
+    /// A program of it failed; another attempt may succeed.
+    Program(String),
+    /// It was to stop.
+    Stopped,
+    Error(ProjectError),
+}
+
+impl<E: Into<ProjectError>> From<E> for SetupFailed {
+    fn from(error: E) -> Self {
+        Self::Error(error.into())
+    }
+}
+
+impl TaskWorktrees {
+    /// Returns the task's worktree with the right to work there, and makes it if it is missing. Its set-up has run then.
+    pub(crate) fn prepare(
+        &self,
+        mut setup: WorktreeSetup<'_>,
+    ) -> Result<TaskWorktree, SetupFailed> {
+        let task = &setup.task.id;
+        let lock_name = match setup.branch {
+            Some(branch) => format!("{task}.{branch}.lock"),
+            None => format!("{task}.lock"),
+        };
+        let Some((lock, _)) = self.lock(&lock_name, setup.is_stopped)? else {
+            return Err(SetupFailed::Stopped);
+        };
+        let base = self.starting_base(setup.task)?;
+        let branch = self.branch_of(task);
+        let (folder, note) = match setup.branch {
+            Some(part) => self.add_detached(setup.task, part, &base, setup.is_stopped)?,
+            None => self.add(setup.task, &base, setup.is_stopped)?,
+        };
+        let is_detached = setup.branch.is_some();
+        let task = task.clone();
+        let base = note.base.clone();
+        let mut made = TaskWorktree { task, folder, branch, base, is_detached, note, _lock: lock };
+        if !made.note.is_prepared {
+            self.set_up(&mut made, &mut setup)?;
+        }
+        Ok(made)
+    }
+
+    /// Returns the branch that the task's work begins at, or began at.
+    fn starting_base(&self, task: &Task) -> Result<BranchName, ProjectError> {
+        if let Some(base) = self.base_of(task)? {
+            return Ok(base);
+        }
+        let base = match &self.settings.base {
+            Some(base) => base.clone(),
+            None => branch_in(&self.checkout)?.ok_or_else(|| ProjectError::Unfit {
+                code: "workspace_base_missing",
+                problem: format!(
+                    "no branch is checked out in `{}`, so work has nothing to begin at",
+                    self.checkout.display()
+                ),
+                fix: "check a branch out, or name one in project.yaml: `workspaces: {base: main}`"
+                    .into(),
+            })?,
+        };
+        let is_own =
+            Some(&base) == self.tasks_branch.as_ref() || self.task_of(base.as_str()).is_some();
+        if is_own {
+            return Err(ProjectError::Unfit {
+                code: "workspace_base_missing",
+                problem: format!("`{base}` is a branch of aof's own, so work cannot begin at it"),
+                fix: "name a branch of the code in project.yaml: `workspaces: {base: main}`".into(),
+            });
+        }
+        Ok(base)
+    }
+
+    /// Returns the worktree on the task's branch; adds it, and the branch, if they are missing.
+    fn add(
+        &self,
+        task: &Task,
+        base: &BranchName,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<(std::path::PathBuf, WorktreeNote), SetupFailed> {
+        let noted = self.note_of(&task.id)?;
+        let new = WorktreeNote {
+            base: base.clone(),
+            is_prepared: false,
+            made: BTreeMap::new(),
+            seen: noted.as_ref().map(|note| note.seen.clone()).unwrap_or_default(),
+        };
+        if let Some(found) = self.worktree_of(&task.id)? {
+            // Without a note, nobody knows what set-up made: its files are taken for the agent's.
+            let unknown = WorktreeNote { is_prepared: true, ..new };
+            return Ok((found.folder, noted.unwrap_or(unknown)));
+        }
+        let name = self.branch_of(&task.id);
+        let checkout = match self.head_of(&task.id)? {
+            Some(head) => {
+                let is_known = noted.is_some() || self.is_known(task, head)?;
+                if !is_known {
+                    return Err(branch_taken(&name).into());
+                }
+                NewCheckout::Branch(name.as_str())
+            }
+            None => NewCheckout::NewBranch(name.as_str(), self.start_of(task, base)?),
+        };
+        let folder = self.folder_of(&task.id, None);
+        ensure_free(&folder)?;
+        // From here on, the branch is known to be the task's.
+        self.write_note(&task.id, &new)?;
+        self.add_in(&folder, checkout, is_stopped)?;
+        Ok((fs::canonicalize(&folder).unwrap_or(folder), new))
+    }
+
+    /// Returns whether a branch with the task's name is that of its work: its history or a kept reference has it.
+    fn is_known(&self, task: &Task, head: CommitId) -> Result<bool, ProjectError> {
+        let kept = self.repository.commit_named(&kept_reference(&task.id))?;
+        let noted = last_work(task).and_then(|work| work.head.as_str().parse().ok());
+        for known in kept.into_iter().chain(noted) {
+            if self.repository.is_ancestor(known, head)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Returns the commit at which a new branch begins: the task's latest work, else the base.
+    fn start_of(&self, task: &Task, base: &BranchName) -> Result<CommitId, ProjectError> {
+        if let Some(work) = last_work(task) {
+            let head: CommitId = work.head.as_str().parse().expect("it is the name of a commit");
+            if self.repository.has_commit(head) {
+                return Ok(head);
+            }
+            return Err(ProjectError::Unfit {
+                code: "workspace_work_missing",
+                problem: format!(
+                    "the work at `{}` is at the commit {head}, which is not here",
+                    task.id
+                ),
+                fix: format!(
+                    "get it from where it was done: `git fetch REMOTE {0}:{0}`",
+                    quoted(work.branch.as_str())
+                )
+                .into(),
+            });
+        }
+        self.tip(base)?.ok_or_else(|| ProjectError::Unfit {
+            code: "workspace_base_missing",
+            problem: format!("there is no branch `{base}` here, and work begins at it"),
+            fix: format!("create it, or get it: `git fetch origin {0}:{0}`", quoted(base.as_str()))
+                .into(),
+        })
+    }
+
+    /// Returns a new worktree, detached at the head of the task's work.
+    fn add_detached(
+        &self,
+        task: &Task,
+        part: &GateId,
+        base: &BranchName,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<(std::path::PathBuf, WorktreeNote), SetupFailed> {
+        let folder = self.folder_of(&task.id, Some(part));
+        self.remove_detached(&folder)?;
+        let head = match self.head_of(&task.id)? {
+            Some(head) => head,
+            None => self.start_of(task, base)?,
+        };
+        self.add_in(&folder, NewCheckout::Detached(head), is_stopped)?;
+        let seen = self.note_of(&task.id)?.map(|note| note.seen).unwrap_or_default();
+        let note =
+            WorktreeNote { base: base.clone(), is_prepared: false, made: BTreeMap::new(), seen };
+        Ok((fs::canonicalize(&folder).unwrap_or(folder), note))
+    }
+
+    /// Adds a worktree in a folder, which must be free. One process of git does that at a time.
+    pub(super) fn add_in(
+        &self,
+        folder: &Path,
+        checkout: NewCheckout<'_>,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<(), SetupFailed> {
+        let Some((_lock, held)) = self.lock("lock", is_stopped)? else {
+            return Err(SetupFailed::Stopped);
+        };
+        ensure_free(folder)?;
+        self.repository.add_work_folder(folder, checkout, &held)?;
+        Ok(())
+    }
+
+    /// Copies files, and runs the set-up. Notes what that made.
+    fn set_up(
+        &self,
+        made: &mut TaskWorktree,
+        setup: &mut WorktreeSetup<'_>,
+    ) -> Result<(), SetupFailed> {
+        if !self.settings.setup.is_empty() {
+            setup.programs.check(|program| program.kind == ProgramKind::Setup)?;
+        }
+        self.ensure_seen(made, setup.programs, &|kind, _| kind == ProgramKind::Setup)?;
+        let repository = made.repository()?;
+        self.copy_files(&made.folder)?;
+        for words in &self.settings.setup {
+            run(words, made, setup)?;
+        }
+        for file in repository.left_files()? {
+            let blob = repository.hash_file(&made.folder.join(&file.path));
+            made.note.made.insert(file.path, blob.map(|blob| blob.to_string()).unwrap_or_default());
+        }
+        made.note.is_prepared = true;
+        if !made.is_detached {
+            self.write_note(&made.task, &made.note)?;
+        }
+        Ok(())
+    }
+
+    /// Copies the untracked files that the settings and `.worktreeinclude` name, unless they are there already.
+    fn copy_files(&self, folder: &Path) -> Result<(), ProjectError> {
+        let included = self.checkout.join(INCLUDED);
+        let included = included.is_file().then_some(included);
+        if self.settings.copy.is_empty() && included.is_none() {
+            return Ok(());
+        }
+        let from = Repository::discover(&self.checkout)?;
+        for path in from.untracked_files(&self.settings.copy, included.as_deref())? {
+            let text = String::from_utf8_lossy(path.as_bytes()).into_owned();
+            if text.starts_with(".aof/") || text.contains("/.aof/") {
+                continue;
+            }
+            let (above, name) = text.rsplit_once('/').unwrap_or(("", &text));
+            let source = Folder::open(from.worktree_root(), above)?;
+            let Some((bytes, _)) = source.read(name, MOST_COPIED)? else { continue };
+            // A link that the branch has on the way is refused.
+            match Folder::create(folder, above)?.create_new(name, &bytes) {
+                Ok(()) => {}
+                Err(StoreError::Exists { .. }) => continue,
+                Err(error) => return Err(error.into()),
+            }
+            let place = folder.join(&text);
+            fs::metadata(from.worktree_root().join(&text))
+                .and_then(|meta| fs::set_permissions(&place, meta.permissions()))
+                .map_err(|cause| StoreError::io("set the permissions of", &place, cause))?;
+        }
+        Ok(())
+    }
+}
+
+/// Fails if something is in the place of a new worktree.
+fn ensure_free(folder: &Path) -> Result<(), ProjectError> {
+    let is_free = fs::read_dir(folder).map_or_else(
+        |error| error.kind() == std::io::ErrorKind::NotFound,
+        |mut entries| entries.next().is_none(),
+    );
+    if is_free && !folder.is_symlink() {
+        return Ok(());
+    }
+    Err(ProjectError::Unfit {
+        code: "workspace_folder_taken",
+        problem: format!("`{}` is in the way: a workspace belongs there", folder.display()),
+        fix: "move it elsewhere; if it is a worktree that was moved or lost its `.git`, `git worktree repair` brings it back".into(),
+    })
+}
+
+fn branch_taken(name: &BranchName) -> ProjectError {
+    let quoted = quoted(name.as_str());
+    ProjectError::Unfit {
+        code: "workspace_branch_taken",
+        problem: format!("the branch `{name}` exists, and no visit of the task made it"),
+        fix: format!(
+            "rename it, `git branch -m {quoted} OTHER`, or choose another `workspaces.prefix`"
+        )
+        .into(),
+    }
+}
+
+/// Runs a program of the set-up to its end.
+fn run(
+    words: &[String],
+    made: &TaskWorktree,
+    setup: &mut WorktreeSetup<'_>,
+) -> Result<(), SetupFailed> {
+    let failed = |why: String| SetupFailed::Program(format!("`{}` {why}", words.join(" ")));
+    let mut program =
+        Program::new(words, &made.folder).ok_or_else(|| failed("names no program".to_owned()))?;
+    for (name, value) in setup.environment.iter().chain(&made.variables()) {
+        program = program.with(name, value);
+    }
+    let (time, idle) = setup.limits;
+    let limits = ProcessLimits { time, idle: Some(idle), grace: GRACE, orphans: Orphans::Killed };
+    let running =
+        program.start().map_err(|error| failed(format!("did not start: {}", error.cause)))?;
+    let mut output =
+        SetupOutput { printed: setup.printed, is_stopped: setup.is_stopped, last: Vec::new() };
+    let how = running.wait(&limits, &mut output).map_err(|lost| failed(lost.to_string()))?.how;
+    let last = String::from_utf8_lossy(&output.last).trim().to_owned();
+    let said =
+        last.rsplit('\n').next().filter(|line| !line.is_empty()).map(|line| format!(": {line}"));
+    let said = said.unwrap_or_default();
+    match how {
+        How::Exited(0) => Ok(()),
+        How::Exited(status) => Err(failed(format!("ended with exit status {status}{said}"))),
+        How::Signalled(signal) => Err(failed(format!("ended by signal {signal}{said}"))),
+        How::TimedOut => Err(failed(format!("was not done after {} s", time.as_secs()))),
+        How::Idle => Err(failed(format!("printed nothing for {} s", idle.as_secs()))),
+        How::Stopped(()) => Err(SetupFailed::Stopped),
+    }
+}
+
+/// Passes a set-up program's output on, and keeps its end.
+struct SetupOutput<'a> {
+    printed: &'a mut dyn FnMut(Stream, &[u8]),
+    is_stopped: &'a dyn Fn() -> bool,
+    last: Vec<u8>,
+}
+
+/// The number of bytes of the output that an error may quote.
+const MOST_QUOTED: usize = 500;
+
+impl Attendant for SetupOutput<'_> {
+    type Reason = ();
+
+    fn printed(&mut self, stream: Stream, bytes: &[u8]) {
+        (self.printed)(stream, bytes);
+        self.last.extend_from_slice(bytes);
+        let over = self.last.len().saturating_sub(MOST_QUOTED);
+        self.last.drain(..over);
+    }
+
+    fn wants_end(&mut self) -> Option<()> {
+        (self.is_stopped)().then_some(())
+    }
+}
