@@ -452,6 +452,13 @@ fn show(output: Output, verified: &Verification) {
         let changes = counted(verified.renamed, "change");
         note(format!("{changes} made by rules whose hash this version computes differently"));
     }
+    let unseen = verified.landed.iter().filter(|landed| !landed.is_here).count();
+    if unseen > 0 {
+        let landings = counted(unseen, "landing");
+        note(format!(
+            "{landings} not checked: the landed commit is not here; `git fetch` the branch it is on"
+        ));
+    }
     let changes = if verified.changes == 1 { "change" } else { "changes" };
     let commits = counted(verified.commits, "commit");
     let judged = format!("{commits}, {} {changes} of a task", verified.changes);

@@ -14,7 +14,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
-use super::agents::{hook, mcp, run, trust, workspace};
+use super::agents::{hook, land, mcp, run, trust, workspace};
 use super::arguments::{AGENT, Global};
 use super::board::{BoardArgs, ServeArgs, run_board, run_serve};
 use super::demo::{DemoArgs, run_demo};
@@ -88,6 +88,8 @@ enum TopCommand {
     /// List, make and remove the git worktrees in which agents work at tasks
     #[command(subcommand)]
     Workspace(workspace::WorkspaceCommand),
+    /// Bring the work at a task onto a branch, after checks, and complete the visit
+    Land(land::LandArgs),
     /// Show the programs that the rules run, and trust them on this machine
     Trust(trust::TrustArgs),
     /// Serve agents by the Model Context Protocol, on stdin and stdout
@@ -177,6 +179,7 @@ pub fn main() -> ExitCode {
         Some(TopCommand::Sync(args)) => run_sync(&session, &args),
         Some(TopCommand::Runner(command)) => run::run_runner(&session, &command),
         Some(TopCommand::Workspace(command)) => workspace::run_workspace(&session, &command),
+        Some(TopCommand::Land(args)) => land::run_land(&session, &args),
         Some(TopCommand::Trust(args)) => trust::run_trust(&session, &args),
         Some(TopCommand::Run(args)) => run::run(&session, &args),
         Some(TopCommand::Mcp(args)) => mcp::run(&session, &args),
@@ -353,6 +356,7 @@ const TOP: &[HelpGroup] = &[
             "gate",
             "run",
             "workspace",
+            "land",
             "watch",
             "sweep",
             "sync",

@@ -1,7 +1,8 @@
-//! Work handed out: claims, assignments, the scheduled sweep.
+//! Work handed out: claims, assignments, the scheduled sweep; and work that lands.
 
 pub(crate) mod claim;
 pub(crate) mod hand_out;
+pub(crate) mod landing;
 pub(crate) mod next;
 pub(crate) mod sweep;
 pub(crate) mod synced_assignment;

@@ -3,6 +3,7 @@
 //! They lie in one folder below the folder where people work in the main worktree (`workspaces.root`). Beside each lies a note of what
 //! git does not know: the branch that the work began at, and the files that set-up made. One program works in a worktree at a time.
 
+mod landing;
 mod prepare;
 mod removal;
 mod rest;
@@ -16,6 +17,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use landing::QueuedLanding;
 pub(crate) use prepare::{SetupFailed, WorktreeSetup};
 pub(crate) use removal::{StayReason, WorkspaceState};
 pub(crate) use rest::UNSETTLED;
@@ -41,7 +43,7 @@ pub(crate) struct TaskWorktrees {
     root: PathBuf,
     /// The folder where people work.
     checkout: PathBuf,
-    /// The branch of the tasks.
+    /// The branch of the tasks; `None` if they are beside the code.
     tasks_branch: Option<BranchName>,
 }
 
@@ -55,6 +57,8 @@ pub(crate) struct TaskWorktree {
     pub(crate) base: BranchName,
     /// True if what is changed here is not kept.
     pub(crate) is_detached: bool,
+    /// The commit that the scripts of programs are compared with; `None`: the newest one of the base.
+    compared: Option<CommitId>,
     note: WorktreeNote,
     _lock: FileLock,
 }
@@ -73,19 +77,12 @@ struct WorktreeNote {
 }
 
 impl TaskWorktrees {
-    /// Returns the worktrees of the project's tasks. Fails if the tasks are not on a branch of their own.
+    /// Returns the worktrees of the project's tasks.
     pub(crate) fn of(workspace: &Workspace, rules: &Rules) -> Result<Self, ProjectError> {
         let repository = Repository::discover(&workspace.checkout)?;
         let home = home(&workspace.checkout, &repository);
         let settings = rules.project.workspaces.clone();
         let tasks_branch = rules.project.git.branch.clone();
-        if tasks_branch.is_none() {
-            return Err(ProjectError::Unfit {
-                code: "workspace_beside_tasks",
-                problem: "workspaces need the tasks on a branch of their own".to_owned(),
-                fix: "move them there with `aof migrate branch`".into(),
-            });
-        }
         let root = home.join(&settings.root);
         let checkout = workspace.checkout.clone();
         Ok(Self { settings, repository, root, checkout, tasks_branch })
@@ -221,6 +218,13 @@ impl TaskWorktrees {
     }
 }
 
+impl WorktreeNote {
+    fn new(base: &BranchName) -> Self {
+        let (made, seen) = (BTreeMap::new(), BTreeMap::new());
+        Self { base: base.clone(), is_prepared: false, made, seen }
+    }
+}
+
 impl TaskWorktree {
     /// Returns the variables that tell a program where it works.
     pub(crate) fn variables(&self) -> Vec<(String, String)> {
@@ -231,7 +235,7 @@ impl TaskWorktree {
     }
 
     /// Opens the repository of the worktree.
-    fn repository(&self) -> Result<Repository, ProjectError> {
+    pub(crate) fn repository(&self) -> Result<Repository, ProjectError> {
         Ok(Repository::discover(&self.folder)?)
     }
 }

@@ -145,8 +145,17 @@ impl RulePrograms {
 
     /// Returns the programs that these tests of a task run.
     pub(crate) fn of_tests(workspace: &Workspace, task: &TaskId, tests: &[AcceptanceTest]) -> Self {
+        Self::of_commands(workspace, task, tests.iter().filter_map(AcceptanceTest::command))
+    }
+
+    /// Returns the programs of these commands, which check the work at a task.
+    pub(crate) fn of_commands<'a>(
+        workspace: &Workspace,
+        task: &TaskId,
+        commands: impl Iterator<Item = &'a [String]>,
+    ) -> Self {
         let mut named: Vec<(RuleProgram, PathBuf)> = Vec::new();
-        for words in tests.iter().filter_map(AcceptanceTest::command) {
+        for words in commands {
             if named.iter().any(|(known, _)| known.command == words) {
                 continue;
             }

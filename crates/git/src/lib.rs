@@ -24,6 +24,7 @@ pub mod id;
 pub mod text_merge;
 
 pub use attributes::with_lf;
+pub use checkout::join::{JoinDraft, JoinStyle, Joined};
 pub use checkout::recovery::CheckoutRecovery;
 pub use checkout::work_branches::{LeftFile, LinkedWorktree, NewCheckout};
 pub use checkout::worktrees::{BranchSource, OtherHead, Worktree};

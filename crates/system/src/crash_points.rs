@@ -57,6 +57,9 @@ const MIGRATE_POINTS: &[&str] = &[
     "migrate.pointed",
 ];
 
+/// The points of a landing, in order: the join is made; it is checked and noted; the remote has it; the local branch has it.
+pub const LAND_POINTS: &[&str] = &["land.joined", "land.checked", "land.pushed", "land.moved"];
+
 /// Aborts or waits here if the environment asks for it.
 #[cfg(debug_assertions)]
 pub fn point(name: &str) {
@@ -73,6 +76,7 @@ pub fn point(name: &str) {
         EVENT_POINTS,
         INBOX_POINTS,
         MIGRATE_POINTS,
+        LAND_POINTS,
     ]
     .concat();
     debug_assert!(all.contains(&name), "`{name}` is missing from the lists of `stop`");

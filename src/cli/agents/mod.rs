@@ -1,6 +1,7 @@
 //! Commands that start agents or serve them.
 
 pub(crate) mod hook;
+pub(crate) mod land;
 pub(crate) mod mcp;
 pub(crate) mod mcp_token;
 pub(crate) mod report;

@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 
 use crate::cli::render::table::{Cell, Table};
 use crate::cli::{CYAN, CliError, CliResult, DIM, DryRunOption, Session, counted, short, width};
-use crate::dispatch::workspaces::{changes, list, make, prune};
+use crate::dispatch::workspaces::{changes, list, make, prune, worktrees};
 use crate::domain::{RunBounds, TypedTask};
 use crate::files::printable::inert;
 use crate::project::error::ProjectError;
-use crate::project::task_worktrees::{SetupFailed, StayReason, WorkspaceState};
+use crate::project::task_worktrees::{QueuedLanding, SetupFailed, StayReason, WorkspaceState};
 use crate::system::terminal::is_stopped;
 use crate::tasks::plan::DryRun;
 
@@ -92,16 +92,17 @@ fn run_list(session: &Session, args: &WorkspaceListArgs) -> CliResult {
         WorkspaceRow { state, disk }
     };
     let rows: Vec<WorkspaceRow> = list(&workspace)?.into_iter().map(row).collect();
+    let landings = worktrees(&workspace)?.landings()?;
     let value = || {
         let rows = rows.iter().map(|row| {
             let mut value = state_value(&row.state);
             value["bytes"] = json!(row.disk);
             value
         });
-        json!({"workspaces": rows.collect::<Vec<_>>()})
+        json!({"workspaces": rows.collect::<Vec<_>>(), "landings": landings})
     };
     session.output.show(value, || {
-        if rows.is_empty() {
+        if rows.is_empty() && landings.is_empty() {
             return "no task has a workspace here\n".to_owned();
         }
         let folder = |row: &WorkspaceRow| {
@@ -117,8 +118,19 @@ fn run_list(session: &Session, args: &WorkspaceListArgs) -> CliResult {
             .right("DISK", |row| Cell::from(row.disk.map(shown_size).unwrap_or_default()))
             .long("FOLDER", |row| Cell::styled(DIM, folder(row)))
             .render(width())
+            + &queue(&landings)
     });
     Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the landings, each as a line. The first one of a target is under way.
+fn queue(landings: &[QueuedLanding]) -> String {
+    let line = |(place, one): (usize, &QueuedLanding)| {
+        let waits = landings[..place].iter().any(|other| other.onto == one.onto);
+        let what = if waits { "waits to land" } else { "lands" };
+        format!("{} {what} on {}\n", one.task, one.onto)
+    };
+    landings.iter().enumerate().map(line).collect()
 }
 
 fn stays(state: &WorkspaceState) -> String {
@@ -163,19 +175,7 @@ fn run_path(session: &Session, args: &PathArgs) -> CliResult {
     let made = make(&workspace, &task, limits, &is_stopped, &mut |bytes| {
         session.output.say(inert(String::from_utf8_lossy(bytes).trim_end()));
     });
-    let made = made.map_err(|failed| match failed {
-        SetupFailed::Error(error) => error,
-        SetupFailed::Program(why) => ProjectError::Unfit {
-            code: "workspace_setup_failed",
-            problem: format!("the set-up of the workspace failed: {why}"),
-            fix: "correct that, and call this again".into(),
-        },
-        SetupFailed::Stopped => ProjectError::Unfit {
-            code: "workspace_setup_failed",
-            problem: "the set-up of the workspace was stopped".to_owned(),
-            fix: "call this again".into(),
-        },
-    })?;
+    let made = made.map_err(SetupFailed::into_error)?;
     let value =
         || json!({"task": task, "folder": made.folder, "branch": made.branch, "base": made.base});
     session.output.show(value, || format!("{}\n", made.folder.display()));

@@ -29,7 +29,7 @@ use crate::files::task_file::body_parts;
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::routing::reviews::settled_since_rejection;
-use crate::rules::{RefusalKind, Rules, branch_of, open_points};
+use crate::rules::{RefusalKind, Rules, Workplace, branch_of, open_points};
 use crate::storage::ProjectPath;
 use crate::storage::random::ulid;
 use crate::system::terminal::{self, ESCAPE, KeyMode};
@@ -54,7 +54,7 @@ pub(super) fn has_checks(rules: &Rules) -> bool {
 }
 
 /// Returns an empty completion.
-pub(super) fn blank(ticket: Ticket, agent: AgentId) -> CliResult<Completion> {
+pub(crate) fn blank(ticket: Ticket, agent: AgentId) -> CliResult<Completion> {
     Ok(Completion {
         ticket,
         gate: None,
@@ -64,6 +64,21 @@ pub(super) fn blank(ticket: Ticket, agent: AgentId) -> CliResult<Completion> {
         signature: None,
         facts: Box::default(),
     })
+}
+
+/// Returns the outcomes of the open visit, or of the agent's branch of it; none if no visit can be completed. A task that cannot be
+/// read has none either: the operation reports the reason.
+pub(crate) fn outcomes_here(
+    workspace: &Workspace,
+    rules: &Rules,
+    completion: &Completion,
+) -> Vec<Outcome> {
+    let Ok((view, _)) = show(workspace, &completion.ticket.task) else { return Vec::new() };
+    let task = &view.file.task;
+    let branch = completion.ticket.branch.clone();
+    let branch = branch.or_else(|| branch_of(rules, task, &completion.agent));
+    let place = Workplace::find(rules, task, branch.as_ref());
+    place.map(|place| place.outcomes(rules)).unwrap_or_default()
 }
 
 /// The result of asking a person.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::actions;
-use super::approval::{APPROVED, PersonAnswer, ask_here, blank, has_checks};
+use super::approval::{APPROVED, PersonAnswer, ask_here, blank, has_checks, outcomes_here};
 use super::named_tasks::{NamedTask, NamedTasks, TextForm, each};
 use crate::cli::length;
 use crate::cli::render::prompt_keys::PromptKey;
@@ -364,19 +364,8 @@ impl CompletionVerb {
     }
 }
 
-/// Returns the outcomes of the open visit, or of the agent's branch of it; none if no visit can be completed. A task that cannot be
-/// read has none either: the operation reports the reason.
-fn outcomes_here(workspace: &Workspace, rules: &Rules, completion: &Completion) -> Vec<Outcome> {
-    let Ok((view, _)) = show(workspace, &completion.ticket.task) else { return Vec::new() };
-    let task = &view.file.task;
-    let branch = completion.ticket.branch.clone();
-    let branch = branch.or_else(|| branch_of(rules, task, &completion.agent));
-    let place = Workplace::find(rules, task, branch.as_ref());
-    place.map(|place| place.outcomes(rules)).unwrap_or_default()
-}
-
 /// Shows people the effect of a completion. Returns the task for programs.
-pub(super) fn report(
+pub(crate) fn report(
     session: &Session,
     place: (&Workspace, &InForce),
     given: &Ticket,

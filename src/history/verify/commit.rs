@@ -7,6 +7,7 @@ use super::commit_reader::{CommitReader, is_new, longest, prove_change};
 use super::finding::{
     BrokenRule, CommitJudgement, HistoryFinding, OWN_TRAILERS, RuleBreach, describe_breach, short,
 };
+use super::landings;
 use super::merge_commit::{finished_by_hand, judge_merge, task_after};
 use super::signatures;
 use super::squash::{self, Squash};
@@ -165,6 +166,10 @@ impl Commit<'_> {
         let changed = (before.as_deref(), &files.before[..]);
         let (proof, is_renamed) = prove_change(repository, rules, changed, (id, &after))?;
         judged.renamed += usize::from(is_renamed);
+        let (landed, wrong) =
+            landings::judge_entries(repository, entry, &after, new_entries.clone())?;
+        judged.landed.extend(landed);
+        judged.findings.extend(wrong);
         if squash::is_one(before.as_deref(), &after, &proof) {
             let squash = Squash { entry, rules, anchor: self.anchor, changed: self.changed };
             let states = (before.as_deref(), &*after);

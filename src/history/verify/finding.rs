@@ -4,7 +4,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::domain::words::words;
-use crate::domain::{Blocker, RoleId, Task, TaskId, Timestamp, Visit, listed};
+use crate::domain::{
+    Blocker, BranchName, CommitName, GateId, RoleId, Task, TaskId, Timestamp, Visit, listed,
+};
 use crate::files::printable::one_line;
 use crate::files::task_file::visits;
 use crate::git::{CommitId, LogEntry};
@@ -51,6 +53,7 @@ words!(
         ChildrenDiffer = "children_differ",
         ChildrenMerged = "children_merged",
         NamedUnseen = "named_unseen",
+        LandedOtherwise = "landed_otherwise",
     }
 );
 
@@ -93,6 +96,7 @@ impl BrokenRule {
                 "a merge brought open children of a task that did not wait for them"
             }
             Self::NamedUnseen => "a person is named, not seen",
+            Self::LandedOtherwise => "another tree landed than the one that was checked",
         }
     }
 }
@@ -159,6 +163,20 @@ impl HistoryFinding {
     }
 }
 
+/// A landing that an entry records.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct LandedEntry {
+    pub task: TaskId,
+    pub gate: GateId,
+    pub onto: BranchName,
+    pub commit: CommitName,
+    /// The number of checks that passed before.
+    pub checks: usize,
+    /// False if the commit is not here, so that nothing can be compared.
+    pub is_here: bool,
+}
+
 /// The judgement of one commit.
 #[derive(Debug, Default)]
 pub(crate) struct CommitJudgement {
@@ -169,6 +187,8 @@ pub(crate) struct CommitJudgement {
     pub renamed: usize,
     /// The tasks that an authorized person moved against the workflow.
     pub overridden: Vec<TaskId>,
+    /// The landings that new entries record.
+    pub landed: Vec<LandedEntry>,
     /// The tasks that are readable again, and continue from their state before.
     pub mended: Vec<TaskId>,
 }

@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 
 use super::commit::judge_commit;
 use super::commit_reader::{CommitReader, longest};
-use super::finding::{BrokenRule, CommitJudgement, HistoryFinding, short, visit_summary};
+use super::finding::{
+    BrokenRule, CommitJudgement, HistoryFinding, LandedEntry, short, visit_summary,
+};
 use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::domain::{Task, TaskId, Visit};
 use crate::git::{CommitId, HistoryOverride, Repository};
@@ -45,6 +47,8 @@ pub(crate) struct Verification {
     pub renamed: usize,
     /// Oldest first.
     pub findings: Vec<HistoryFinding>,
+    /// The landings of the judged entries, oldest first.
+    pub landed: Vec<LandedEntry>,
     /// The commits at which a shallow history ends.
     pub ends: Vec<CommitId>,
     /// Settings by which git shows another history than the judged one.
@@ -73,6 +77,7 @@ impl Verification {
             "changes": self.changes,
             "otherHashes": self.renamed,
             "findings": self.findings,
+            "landed": self.landed,
             "tasks": tasks.into_iter().map(TaskId::as_str).collect::<Vec<_>>(),
             "shallow": self.ends,
             "ignored": self.history_overrides.iter().map(|kind| kind.word()).collect::<Vec<_>>(),
@@ -142,8 +147,9 @@ pub(crate) fn verify_commits(
     let mut take = |(commit, judged): (CommitId, CommitJudgement)| {
         verified.changes += judged.changes;
         verified.renamed += judged.renamed;
-        let counts = [judged.findings.len(), judged.overridden.len(), judged.mended.len()];
-        if counts != [0; 3] {
+        let (found, landed) = (judged.findings.len(), judged.landed.len());
+        let counts = [found, landed, judged.overridden.len(), judged.mended.len()];
+        if counts != [0; 4] {
             notable.push((commit, judged));
         }
         Ok(ControlFlow::Continue(()))
@@ -165,6 +171,7 @@ pub(crate) fn verify_commits(
     }
     notable
         .sort_by_cached_key(|(commit, _)| reach.commits.iter().position(|known| known == commit));
+    verified.landed = notable.iter().flat_map(|(_, judged)| judged.landed.clone()).collect();
     verified.findings = notable.into_iter().flat_map(|(_, judged)| judged.findings).collect();
     Ok(verified)
 }

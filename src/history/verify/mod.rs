@@ -6,6 +6,7 @@ pub(crate) mod commit_archive;
 pub(crate) mod commit_reader;
 pub(crate) mod finding;
 pub(crate) mod history;
+pub(crate) mod landings;
 pub(crate) mod merge_commit;
 pub(crate) mod signatures;
 pub(crate) mod squash;

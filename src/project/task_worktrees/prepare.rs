@@ -1,6 +1,5 @@
 //! Makes a task's worktree: adds it, copies files into it, and runs the set-up.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -46,6 +45,21 @@ pub(crate) enum SetupFailed {
     Error(ProjectError),
 }
 
+impl SetupFailed {
+    /// Returns the error of a command that needed the worktree.
+    pub(crate) fn into_error(self) -> ProjectError {
+        let (problem, fix) = match self {
+            Self::Error(error) => return error,
+            Self::Program(why) => (
+                format!("the set-up of the workspace failed: {why}"),
+                "correct that, and call this again",
+            ),
+            Self::Stopped => ("this was stopped".to_owned(), "call it again"),
+        };
+        ProjectError::Unfit { code: "workspace_setup_failed", problem, fix: fix.into() }
+    }
+}
+
 impl<E: Into<ProjectError>> From<E> for SetupFailed {
     fn from(error: E) -> Self {
         Self::Error(error.into())
@@ -59,6 +73,14 @@ impl TaskWorktrees {
         mut setup: WorktreeSetup<'_>,
     ) -> Result<TaskWorktree, SetupFailed> {
         let task = &setup.task.id;
+        if self.tasks_branch.is_none() {
+            return Err(ProjectError::Unfit {
+                code: "workspace_beside_tasks",
+                problem: "workspaces need the tasks on a branch of their own".to_owned(),
+                fix: "move them there with `aof migrate branch`".into(),
+            }
+            .into());
+        }
         let lock_name = match setup.branch {
             Some(branch) => format!("{task}.{branch}.lock"),
             None => format!("{task}.lock"),
@@ -75,7 +97,9 @@ impl TaskWorktrees {
         let is_detached = setup.branch.is_some();
         let task = task.clone();
         let base = note.base.clone();
-        let mut made = TaskWorktree { task, folder, branch, base, is_detached, note, _lock: lock };
+        let compared = None;
+        let mut made =
+            TaskWorktree { task, folder, branch, base, is_detached, compared, note, _lock: lock };
         if !made.note.is_prepared {
             self.set_up(&mut made, &mut setup)?;
         }
@@ -83,7 +107,7 @@ impl TaskWorktrees {
     }
 
     /// Returns the branch that the task's work begins at, or began at.
-    fn starting_base(&self, task: &Task) -> Result<BranchName, ProjectError> {
+    pub(crate) fn starting_base(&self, task: &Task) -> Result<BranchName, ProjectError> {
         if let Some(base) = self.base_of(task)? {
             return Ok(base);
         }
@@ -99,16 +123,22 @@ impl TaskWorktrees {
                     .into(),
             })?,
         };
+        self.ensure_base(&base)?;
+        Ok(base)
+    }
+
+    /// Fails if that is a branch of tasks, or of the work at one.
+    pub(crate) fn ensure_base(&self, base: &BranchName) -> Result<(), ProjectError> {
         let is_own =
-            Some(&base) == self.tasks_branch.as_ref() || self.task_of(base.as_str()).is_some();
+            Some(base) == self.tasks_branch.as_ref() || self.task_of(base.as_str()).is_some();
         if is_own {
             return Err(ProjectError::Unfit {
                 code: "workspace_base_missing",
-                problem: format!("`{base}` is a branch of aof's own, so work cannot begin at it"),
-                fix: "name a branch of the code in project.yaml: `workspaces: {base: main}`".into(),
+                problem: format!("`{base}` is a branch of aof's own, and work neither begins nor lands there"),
+                fix: "name a branch of the code: `workspaces: {base: main}` in project.yaml, or `aof land --onto main`".into(),
             });
         }
-        Ok(base)
+        Ok(())
     }
 
     /// Returns the worktree on the task's branch; adds it, and the branch, if they are missing.
@@ -119,12 +149,8 @@ impl TaskWorktrees {
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<(std::path::PathBuf, WorktreeNote), SetupFailed> {
         let noted = self.note_of(&task.id)?;
-        let new = WorktreeNote {
-            base: base.clone(),
-            is_prepared: false,
-            made: BTreeMap::new(),
-            seen: noted.as_ref().map(|note| note.seen.clone()).unwrap_or_default(),
-        };
+        let seen = noted.as_ref().map(|note| note.seen.clone()).unwrap_or_default();
+        let new = WorktreeNote { seen, ..WorktreeNote::new(base) };
         if let Some(found) = self.worktree_of(&task.id)? {
             // Without a note, nobody knows what set-up made: its files are taken for the agent's.
             let unknown = WorktreeNote { is_prepared: true, ..new };
@@ -205,8 +231,7 @@ impl TaskWorktrees {
         };
         self.add_in(&folder, NewCheckout::Detached(head), is_stopped)?;
         let seen = self.note_of(&task.id)?.map(|note| note.seen).unwrap_or_default();
-        let note =
-            WorktreeNote { base: base.clone(), is_prepared: false, made: BTreeMap::new(), seen };
+        let note = WorktreeNote { seen, ..WorktreeNote::new(base) };
         Ok((fs::canonicalize(&folder).unwrap_or(folder), note))
     }
 
@@ -226,7 +251,7 @@ impl TaskWorktrees {
     }
 
     /// Copies files, and runs the set-up. Notes what that made.
-    fn set_up(
+    pub(crate) fn set_up(
         &self,
         made: &mut TaskWorktree,
         setup: &mut WorktreeSetup<'_>,

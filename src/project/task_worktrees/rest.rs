@@ -70,6 +70,17 @@ impl TaskWorktrees {
         self.head_of(task)
     }
 
+    /// Fails if the task's worktree has files that are not committed.
+    pub(crate) fn ensure_committed(&self, task: &TaskId) -> Result<(), ProjectError> {
+        let Some(found) = self.worktree_of(task)? else { return Ok(()) };
+        let left = self.agents_files(task, &found.folder, &Repository::discover(&found.folder)?)?;
+        if left.is_empty() {
+            return Ok(());
+        }
+        let problem = format!("these files of the work are not committed: {}", named(&left));
+        Err(unsettled(problem, "commit them, or remove them"))
+    }
+
     /// Returns the changed files of a worktree that are not just as set-up made them.
     pub(super) fn agents_files(
         &self,

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::{TaskWorktree, TaskWorktrees, WorktreeNote};
-use crate::domain::{BranchName, Digest, Task, TaskId};
-use crate::git::Repository;
+use crate::domain::{Digest, Task, TaskId};
+use crate::git::{CommitId, Repository};
 use crate::project::error::ProjectError;
 use crate::project::trust::{ProgramKind, RulePrograms, VARIABLE, is_given};
 
@@ -61,13 +61,17 @@ impl TaskWorktrees {
         programs: &RulePrograms,
         wanted: &dyn Fn(ProgramKind, &str) -> bool,
     ) -> Result<(), ProjectError> {
-        let (folder, base) = (&made.folder, &made.base);
-        let changed = self.changed_programs(folder, base, programs, wanted)?;
+        let base = match made.compared {
+            Some(commit) => Some(commit),
+            None => self.tip(&made.base)?,
+        };
+        let changed = self.changed_programs(&made.folder, base, programs, wanted)?;
         if changed.iter().all(|(path, blob)| made.note.seen.get(path) == Some(blob)) {
             return Ok(());
         }
-        let files = self.changed_programs(folder, base, programs, &|_, _| true)?;
-        Err(UnseenChanges { files, diff: String::new() }.refusal(&made.task))
+        let files = self.changed_programs(&made.folder, base, programs, &|_, _| true)?;
+        let unseen = UnseenChanges { files, diff: String::new() };
+        if unseen.is_named_by_variable() { Ok(()) } else { Err(unseen.refusal(&made.task)) }
     }
 
     /// Returns the changed files of programs in the task's worktree, if there are some that nobody has seen.
@@ -79,10 +83,11 @@ impl TaskWorktrees {
         let (Some(found), Some(base)) = (self.worktree_of(&task.id)?, self.base_of(task)?) else {
             return Ok(None);
         };
-        let files = self.changed_programs(&found.folder, &base, programs, &|_, _| true)?;
+        let base = self.tip(&base)?;
+        let files = self.changed_programs(&found.folder, base, programs, &|_, _| true)?;
         let seen = self.note_of(&task.id)?.map(|note| note.seen).unwrap_or_default();
         let is_seen = files.iter().all(|(path, blob)| seen.get(path) == Some(blob));
-        let Some(base) = self.tip(&base)?.filter(|_| !is_seen) else { return Ok(None) };
+        let Some(base) = base.filter(|_| !is_seen) else { return Ok(None) };
         let paths: Vec<String> = files.keys().cloned().collect();
         let diff = Repository::discover(&found.folder)?.diff_text(base, None, &paths)?;
         Ok(Some(UnseenChanges { files, diff }))
@@ -104,12 +109,12 @@ impl TaskWorktrees {
     fn changed_programs(
         &self,
         folder: &Path,
-        base: &BranchName,
+        base: Option<CommitId>,
         programs: &RulePrograms,
         wanted: &dyn Fn(ProgramKind, &str) -> bool,
     ) -> Result<BTreeMap<String, String>, ProjectError> {
         let there = Repository::discover(folder)?;
-        let (Some(head), Some(base)) = (there.head_for_reading()?.commit, self.tip(base)?) else {
+        let (Some(head), Some(base)) = (there.head_for_reading()?.commit, base) else {
             return Ok(BTreeMap::new());
         };
         let fork = self.repository.merge_bases(head, base)?.first().copied().unwrap_or(base);

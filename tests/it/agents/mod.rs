@@ -4,6 +4,7 @@ mod budgets;
 pub(crate) mod forge;
 mod hooks;
 mod instruction_files;
+mod landing;
 mod mcp;
 mod order;
 mod plugin;

@@ -1,6 +1,6 @@
 //! Workspaces: the git worktrees in which agents work at tasks, each on the task's own branch.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::words::words;
 use crate::{BranchName, CommitName, Digest};
@@ -70,7 +70,7 @@ pub struct WorkBranch {
 }
 
 /// The landing of a task's work on a branch.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Landing {
     /// The branch that the work is on now.
     pub onto: BranchName,
@@ -82,7 +82,7 @@ pub struct Landing {
 }
 
 /// A check that passed before a landing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LandingCheck {
     /// The program and its arguments.
     pub argv: Vec<String>,

@@ -263,7 +263,8 @@ impl Repository {
         Trees::new(self.reader())
     }
 
-    pub(crate) fn root_tree(&self, commit: CommitId) -> Result<ObjectId, GitError> {
+    /// Returns the tree of a commit.
+    pub fn root_tree(&self, commit: CommitId) -> Result<ObjectId, GitError> {
         Ok(self.links(commit)?.tree)
     }
 

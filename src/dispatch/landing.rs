@@ -1,0 +1,352 @@
+//! The landing of a task's work on a branch, in this order:
+//!
+//! ```text
+//!   turn             one landing at a time for each target, in order of arrival
+//!   join             of the task's head and the target's tip, in a worktree of its own, with the trailer `Aof-Land: TICKET`
+//!   checks           on that very tree, after the set-up
+//!   note             of what lands                                       kill: nothing has moved
+//!   push             accepted as a fast-forward only                     kill: the next landing finds the trailer
+//!   local branch     by compare-and-swap                                 kill: the same
+//!   entry            the caller completes the visit
+//! ```
+
+mod checks;
+mod target;
+
+use std::time::{Duration, Instant};
+
+use crate::domain::{
+    AgentId, BranchName, CommitName, Landing, LandingCheck, Task, Ticket, WorkBranch,
+};
+use crate::files::printable::one_line;
+use crate::git::log::trailers::{Trailer, message, parse};
+use crate::git::{CommitId, JoinDraft, JoinStyle, Joined};
+use crate::history::sync::sync_loop::pause;
+use crate::project::error::ProjectError;
+use crate::project::task_worktrees::{
+    QueuedLanding, SetupFailed, TaskWorktree, TaskWorktrees, WorktreeSetup, last_work,
+};
+use crate::project::trust::RulePrograms;
+use crate::project::workspace::{Workspace, agent_author};
+use crate::rules::Rules;
+use crate::system::crash_points;
+use crate::tasks::publish::secrets_of;
+use crate::tasks::view::task_view::show;
+use checks::{CheckRun, run_check};
+use target::LandingTarget;
+
+/// The trailer of a landing, with the ticket of its visit.
+const TRAILER: &str = "Aof-Land";
+/// The most times that a join is made again because the target has moved.
+const ROUNDS: u32 = 8;
+/// The most files that are named after a conflict.
+const MOST_FILES: usize = 20;
+/// The time for the remote's answer.
+const REMOTE: Duration = Duration::from_mins(2);
+
+/// A landing that somebody asks for.
+pub(crate) struct LandingOrder<'a> {
+    /// The visit that it completes.
+    pub ticket: &'a Ticket,
+    pub agent: &'a AgentId,
+    /// The target; by default the branch that the work began at.
+    pub onto: Option<&'a BranchName>,
+    /// The commands that must succeed, each for the shell.
+    pub checks: &'a [String],
+    pub style: JoinStyle,
+    /// The time that a program may take, and print nothing.
+    pub limits: (Duration, Duration),
+    /// Receives what the set-up and the checks print.
+    pub printed: &'a mut dyn FnMut(&[u8]),
+    pub is_stopped: &'a dyn Fn() -> bool,
+}
+
+/// The result of a landing.
+pub(crate) enum LandingEnd {
+    /// The work is on the target.
+    Landed { landing: Landing, work: WorkBranch },
+    /// The target had all of it before.
+    Nothing { onto: BranchName },
+    /// Nothing has moved: this is to be fixed first.
+    SentBack { summary: String, blockers: Vec<String> },
+}
+
+/// Lands the work of a task. The caller completes the visit with the result, and then calls [`settle`].
+pub(crate) fn land(
+    workspace: &Workspace,
+    mut order: LandingOrder<'_>,
+) -> Result<LandingEnd, ProjectError> {
+    let (view, in_force) = show(workspace, &order.ticket.task)?;
+    let (rules, task) = (&in_force.rules, &view.file.task);
+    let worktrees = TaskWorktrees::of(workspace, rules)?;
+    let branch = worktrees.branch_of(&task.id);
+    let Some(head) = worktrees.head_of(&task.id)? else {
+        return Err(unfit(
+            "no_work",
+            format!(
+                "there is no branch `{branch}` here, which would have the work at `{}`",
+                task.id
+            ),
+            format!(
+                "commit the work there, or complete the visit with `aof complete {}`",
+                order.ticket
+            ),
+        ));
+    };
+    worktrees.ensure_committed(&task.id)?;
+    let onto = match order.onto {
+        Some(onto) => onto.clone(),
+        None => worktrees.starting_base(task)?,
+    };
+    worktrees.ensure_base(&onto)?;
+    let queued =
+        QueuedLanding { task: task.id.clone(), onto: onto.clone(), since: workspace.now() };
+    let Some(_turn) = worktrees.take_turn(&queued, order.is_stopped)? else {
+        return Err(SetupFailed::Stopped.into_error());
+    };
+    let target = LandingTarget::find(workspace, &worktrees, &onto)?;
+    let run = LandingRun { workspace, rules, task, worktrees, target, head };
+    for round in 0..ROUNDS {
+        if let Some(end) = run.attempt(&mut order)? {
+            return Ok(end);
+        }
+        pause(round);
+    }
+    let problem = format!("`{onto}` has moved each time, and nothing of `{}` is there", task.id);
+    Err(unfit("target_moves", problem, "run the command again".to_owned()))
+}
+
+/// Forgets the landing of a task once its entry is committed.
+pub(crate) fn settle(workspace: &Workspace, ticket: &Ticket) -> Result<(), ProjectError> {
+    let rules = workspace.rules()?.rules;
+    TaskWorktrees::of(workspace, &rules)?.forget_landing(&ticket.task)
+}
+
+/// A landing that has its turn.
+struct LandingRun<'a> {
+    workspace: &'a Workspace,
+    rules: &'a Rules,
+    task: &'a Task,
+    worktrees: TaskWorktrees,
+    target: LandingTarget<'a>,
+    /// The newest commit of the work.
+    head: CommitId,
+}
+
+impl LandingRun<'_> {
+    /// Lands the work on the target as it is now. Returns `None` if that has moved meanwhile.
+    fn attempt(&self, order: &mut LandingOrder<'_>) -> Result<Option<LandingEnd>, ProjectError> {
+        let (repository, onto) = (&self.worktrees.repository, &self.target.onto);
+        let tip = self.target.fetch(Instant::now() + REMOTE)?;
+        if let Some(commit) = self.landed_before(order.ticket, tip)? {
+            self.target.bring(tip)?;
+            return self.landing(commit, Vec::new()).map(Some);
+        }
+        if repository.has_arrived(self.head, tip)? {
+            return Ok(Some(LandingEnd::Nothing { onto: onto.clone() }));
+        }
+        let place = self.worktrees.add_landing(&self.task.id, onto, tip, order.is_stopped);
+        let mut place = place.map_err(SetupFailed::into_error)?;
+        let end = self.join_and_land(order, &mut place, tip);
+        self.worktrees.remove_detached(&place.folder)?;
+        end
+    }
+
+    /// Returns the commit by which this visit's work has landed already.
+    fn landed_before(
+        &self,
+        ticket: &Ticket,
+        tip: CommitId,
+    ) -> Result<Option<CommitId>, ProjectError> {
+        let (repository, trailer) = (&self.worktrees.repository, trailer(ticket));
+        let since = repository.merge_bases(self.head, tip)?;
+        for commit in repository.commits_between(&since, tip)?.commits.into_iter().rev() {
+            if parse(&repository.log_entry(commit)?.message).contains(&trailer) {
+                return Ok(Some(commit));
+            }
+        }
+        Ok(None)
+    }
+
+    fn join_and_land(
+        &self,
+        order: &mut LandingOrder<'_>,
+        place: &mut TaskWorktree,
+        tip: CommitId,
+    ) -> Result<Option<LandingEnd>, ProjectError> {
+        let onto = &self.target.onto;
+        let joined = match self.join(order, place, tip)? {
+            Joined::Done(commit) => commit,
+            Joined::Conflict(files) => return Ok(Some(self.conflict(&files))),
+        };
+        crash_points::point("land.joined");
+        self.refuse_tasks(tip, joined)?;
+        let checks = match self.check(order, place)? {
+            Ok(checks) => checks,
+            Err(failed) => return Ok(Some(failed)),
+        };
+        let end = self.landing(joined, checks)?;
+        if let LandingEnd::Landed { landing, .. } = &end {
+            self.worktrees.note_landing(&self.task.id, landing)?;
+        }
+        crash_points::point("land.checked");
+        self.target.ensure_free(joined)?;
+        if !self.target.push(joined)? {
+            return Ok(None);
+        }
+        crash_points::point("land.pushed");
+        if !self.target.bring(joined)? {
+            return Ok(None);
+        }
+        crash_points::point("land.moved");
+        tracing::info!(task = %self.task.id, onto = %onto, commit = %joined, "landed");
+        Ok(Some(end))
+    }
+
+    fn join(
+        &self,
+        order: &LandingOrder<'_>,
+        place: &TaskWorktree,
+        tip: CommitId,
+    ) -> Result<Joined, ProjectError> {
+        let person = agent_author(&self.rules.org, order.agent)?;
+        let (id, title) = (&self.task.id, one_line(&self.task.title));
+        let text = match order.style {
+            JoinStyle::Merge => message(&format!("Land {id}: {title}"), "", &[]),
+            JoinStyle::Squash | JoinStyle::Rebase => message(&format!("{id}: {title}"), "", &[]),
+        };
+        let draft = JoinDraft {
+            style: order.style,
+            onto: tip,
+            head: self.head,
+            person: &person,
+            message: &text,
+            trailer: &trailer(order.ticket),
+        };
+        Ok(place.repository()?.join(&draft)?)
+    }
+
+    /// Fails if the work changes task files: only the engine does.
+    fn refuse_tasks(&self, tip: CommitId, joined: CommitId) -> Result<(), ProjectError> {
+        let changed = self.workspace.repository.changed_between(tip, joined)?;
+        let Some(file) = changed.into_iter().find(|file| file.path.starts_with("tasks/")) else {
+            return Ok(());
+        };
+        Err(unfit(
+            "work_changes_tasks",
+            format!("the work at `{}` changes `{}`, which only aof does", self.task.id, file.path),
+            format!("take that change out of `{}`", self.worktrees.branch_of(&self.task.id)),
+        ))
+    }
+
+    /// Runs the set-up and the checks on the joined tree. The inner error is the end of a landing that one of them forbids.
+    fn check(
+        &self,
+        order: &mut LandingOrder<'_>,
+        place: &mut TaskWorktree,
+    ) -> Result<Result<Vec<LandingCheck>, LandingEnd>, ProjectError> {
+        let commands: Vec<Vec<String>> =
+            order.checks.iter().map(|text| shell_words(text)).collect();
+        let checks = commands.iter().map(Vec::as_slice);
+        let programs = RulePrograms::of_commands(self.workspace, &self.task.id, checks);
+        self.worktrees.ensure_seen(place, &programs, &|_, _| true)?;
+        let environment = vec![
+            ("AOF_TASK".to_owned(), order.ticket.to_string()),
+            ("AOF_PROJECT".to_owned(), self.workspace.paths.root().to_string_lossy().into_owned()),
+        ];
+        let printed = &mut *order.printed;
+        let mut setup = WorktreeSetup {
+            task: self.task,
+            branch: None,
+            programs: &RulePrograms::read(self.workspace, self.rules),
+            environment: environment.clone(),
+            limits: order.limits,
+            printed: &mut |_, bytes| printed(bytes),
+            is_stopped: order.is_stopped,
+        };
+        self.worktrees.set_up(place, &mut setup).map_err(SetupFailed::into_error)?;
+        let (before, secrets) = (place.repository()?.left_files()?, secrets_of(self.rules));
+        let mut passed = Vec::new();
+        for (words, text) in commands.iter().zip(order.checks) {
+            let mut run = CheckRun {
+                words,
+                place,
+                environment: &environment,
+                limits: order.limits,
+                secrets: &secrets,
+                printed: &mut *order.printed,
+                is_stopped: order.is_stopped,
+            };
+            let mut failed = match run_check(&mut run)? {
+                Ok(check) => {
+                    passed.push(check);
+                    None
+                }
+                Err(failed) => Some(failed),
+            };
+            // The next one would not see the joined tree.
+            let changed = place.repository()?.left_files()?;
+            if let Some(file) =
+                changed.iter().find(|file| !file.is_untracked && !before.contains(file))
+            {
+                failed.get_or_insert(format!("changed `{}`, which is committed", file.path));
+            }
+            if let Some(why) = failed {
+                let onto = &self.target.onto;
+                return Ok(Err(LandingEnd::SentBack {
+                    summary: format!(
+                        "Not landed on `{onto}`: the check `{}` failed",
+                        one_line(text)
+                    ),
+                    blockers: vec![format!("`{}` {why}", one_line(text))],
+                }));
+            }
+        }
+        Ok(Ok(passed))
+    }
+
+    fn conflict(&self, files: &[String]) -> LandingEnd {
+        let (onto, branch) = (&self.target.onto, self.worktrees.branch_of(&self.task.id));
+        let one = |file: &String| format!("`{}` is in conflict with `{onto}`", one_line(file));
+        let mut blockers: Vec<String> = files.iter().take(MOST_FILES).map(one).collect();
+        if files.len() > MOST_FILES {
+            blockers.push(format!("{} more files are in conflict", files.len() - MOST_FILES));
+        }
+        let fix = format!("merge `{onto}` into `{branch}`, resolve the conflicts, and commit");
+        LandingEnd::SentBack { summary: format!("Not landed on `{onto}`: {fix}"), blockers }
+    }
+
+    /// Returns the end of a landing by that commit. Checks that were noted before a kill count.
+    fn landing(
+        &self,
+        commit: CommitId,
+        checks: Vec<LandingCheck>,
+    ) -> Result<LandingEnd, ProjectError> {
+        let repository = &self.worktrees.repository;
+        let onto = self.target.onto.clone();
+        let name = |id: String| id.parse::<CommitName>().expect("it is the name of an object");
+        let commit = name(commit.to_string());
+        let noted = self.worktrees.noted_landing(&self.task.id)?;
+        let noted = noted.filter(|noted| checks.is_empty() && noted.commit == commit);
+        let id: CommitId = commit.as_str().parse().expect("it is the name of a commit");
+        let tree = name(repository.root_tree(id)?.to_string());
+        let landing = noted.unwrap_or(Landing { onto: onto.clone(), commit, tree, checks });
+        let base = last_work(self.task).map_or(onto, |work| work.base.clone());
+        let branch = self.worktrees.branch_of(&self.task.id);
+        let work = WorkBranch { branch, base, head: name(self.head.to_string()) };
+        Ok(LandingEnd::Landed { landing, work })
+    }
+}
+
+fn trailer(ticket: &Ticket) -> Trailer {
+    Trailer::new(TRAILER, &ticket.to_string()).expect("a ticket is letters, digits and signs")
+}
+
+/// Returns the words that have the shell run a command.
+fn shell_words(text: &str) -> Vec<String> {
+    ["sh", "-c", text].map(str::to_owned).to_vec()
+}
+
+fn unfit(code: &'static str, problem: String, fix: String) -> ProjectError {
+    ProjectError::Unfit { code, problem, fix: fix.into() }
+}

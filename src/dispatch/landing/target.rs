@@ -1,0 +1,225 @@
+//! The branch that work lands on: here, at its remote, and in the worktree that has it checked out.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use super::unfit;
+use crate::domain::BranchName;
+use crate::git::{CommitId, GitError, Head, Prompts, PushRefusal, Pushed, Repository, Upstream};
+use crate::project::error::ProjectError;
+use crate::project::task_worktrees::TaskWorktrees;
+use crate::project::workspace::Workspace;
+use crate::system::terminal::quoted;
+use crate::tasks::recovery::recover::{FastForwardOutcome, check_fast_forward, fast_forward};
+
+/// The target of a landing.
+pub(super) struct LandingTarget<'a> {
+    workspace: &'a Workspace,
+    repository: Repository,
+    pub onto: BranchName,
+    /// The branch at the remote; `None` if it is only here.
+    upstream: Option<Upstream>,
+    checkout: Checkout,
+}
+
+/// The worktree that has the target checked out.
+enum Checkout {
+    /// The tasks are beside the code.
+    OfTasks,
+    At(PathBuf),
+    Nowhere,
+}
+
+impl<'a> LandingTarget<'a> {
+    /// Finds the target. Fails if there is no such branch.
+    pub(super) fn find(
+        workspace: &'a Workspace,
+        worktrees: &TaskWorktrees,
+        onto: &BranchName,
+    ) -> Result<Self, ProjectError> {
+        let repository = Repository::discover(worktrees.repository.worktree_root())?;
+        if worktrees.tip(onto)?.is_none() {
+            let name = quoted(onto.as_str());
+            return Err(unfit(
+                "no_target",
+                format!("there is no branch `{onto}` here"),
+                format!(
+                    "name another one with `--onto`, or get it: `git fetch origin {name}:{name}`"
+                ),
+            ));
+        }
+        let head = head_of(&repository, onto)?;
+        let upstream = match repository.upstream(&head, None)? {
+            Ok(upstream) => {
+                let is_known = upstream.followed || repository.tracked_commit(&upstream)?.is_some();
+                is_known.then_some(upstream)
+            }
+            Err(_) => None,
+        };
+        let checkout = if workspace.repository.has_checked_out(onto.as_str()) {
+            Checkout::OfTasks
+        } else if repository.has_checked_out(onto.as_str()) {
+            Checkout::At(repository.worktree_root().to_owned())
+        } else {
+            match repository.worktree_of(onto.as_str()) {
+                Some(worktree) => Checkout::At(worktree.folder),
+                None => Checkout::Nowhere,
+            }
+        };
+        Ok(Self { workspace, repository, onto: onto.clone(), upstream, checkout })
+    }
+
+    /// Returns the newest commit of the target, at the remote if that is further. Fails if the two differ otherwise.
+    pub(super) fn fetch(&self, deadline: Instant) -> Result<CommitId, ProjectError> {
+        let (repository, onto) = (&self.repository, &self.onto);
+        let local = head_of(repository, onto)?.commit;
+        let local = local.ok_or_else(|| self.gone())?;
+        let Some(upstream) = &self.upstream else { return Ok(local) };
+        let Some(there) = repository.fetch(upstream, Prompts::AtTerminal, deadline)?? else {
+            return Ok(local);
+        };
+        if repository.is_ancestor(local, there)? {
+            return Ok(there);
+        }
+        // The engine's own commits are pushed by whoever is first.
+        if repository.is_ancestor(there, local)? && matches!(self.checkout, Checkout::OfTasks) {
+            return Ok(local);
+        }
+        let distance = repository.distance(local, there)?;
+        let name = upstream.name();
+        let commits = |count: usize| match count {
+            1 => "1 commit".to_owned(),
+            count => format!("{count} commits"),
+        };
+        Err(match distance.behind {
+            0 => unfit(
+                "target_unpushed",
+                format!("`{onto}` has {} that {name} lacks", commits(distance.ahead)),
+                format!("push it first, as a landing would: `git push {} {onto}`", upstream.remote),
+            ),
+            behind => unfit(
+                "target_diverged",
+                format!(
+                    "`{onto}` has {} that {name} lacks, which has {} of its own",
+                    commits(distance.ahead),
+                    commits(behind)
+                ),
+                format!("bring them together: `git pull --rebase` on `{onto}`"),
+            ),
+        })
+    }
+
+    /// Fails if the commit cannot be brought into the worktree that has the target checked out.
+    pub(super) fn ensure_free(&self, to: CommitId) -> Result<(), ProjectError> {
+        let blocked = |place: String, error: &dyn std::fmt::Display| {
+            unfit(
+                "target_dirty",
+                format!(
+                    "`{}` is checked out in {place}, and would be in the way: {error}",
+                    self.onto
+                ),
+                "commit or remove those changes, or check out another branch there".to_owned(),
+            )
+        };
+        match &self.checkout {
+            Checkout::Nowhere => Ok(()),
+            Checkout::OfTasks => {
+                match check_fast_forward(self.workspace, &self.workspace.head()?, to)? {
+                    FastForwardOutcome::Blocked(error) => {
+                        Err(blocked("this project".to_owned(), &error))
+                    }
+                    FastForwardOutcome::Done | FastForwardOutcome::Moved => Ok(()),
+                }
+            }
+            Checkout::At(folder) => {
+                let place = format!("`{}`", folder.display());
+                let there = Repository::discover(folder)?;
+                let checked = there.head().and_then(|head| there.check_fast_forward(&head, to));
+                checked.map_err(|error| blocked(place, &error))
+            }
+        }
+    }
+
+    /// Pushes the commit, if there is a remote. Returns false if its branch has moved meanwhile. Fails if its rules refuse the push.
+    pub(super) fn push(&self, commit: CommitId) -> Result<bool, ProjectError> {
+        let Some(upstream) = &self.upstream else { return Ok(true) };
+        match self.repository.push(upstream, commit, Prompts::AtTerminal)?? {
+            Pushed::Done => Ok(true),
+            Pushed::Moved { .. } => Ok(false),
+            Pushed::Rejected { message, refusal } => Err(unfit(
+                match refusal {
+                    PushRefusal::Protection | PushRefusal::Hook => "target_protected",
+                    PushRefusal::Other => "push_rejected",
+                },
+                format!("{} refuses the push, and nothing has moved: {message}", upstream.name()),
+                "open a pull request for the task's branch; a gate can wait for it".to_owned(),
+            )),
+        }
+    }
+
+    /// Moves the local branch, and the files that are checked out, to a commit that the remote has. Returns false if the branch has moved
+    /// meanwhile, and has no remote.
+    pub(super) fn bring(&self, to: CommitId) -> Result<bool, ProjectError> {
+        let onto = &self.onto;
+        let now = head_of(&self.repository, onto)?;
+        if let Some(local) = now.commit
+            && self.repository.is_ancestor(to, local)?
+        {
+            return Ok(true);
+        }
+        let moved = match &self.checkout {
+            Checkout::Nowhere => {
+                let moved = self.repository.move_reference(&now.reference, to, now.commit);
+                let is_as_before = head_of(&self.repository, onto)?.commit == now.commit;
+                match moved {
+                    Err(_) if !is_as_before => Ok(false),
+                    moved => moved.map_err(ProjectError::from).map(|()| true),
+                }
+            }
+            Checkout::OfTasks => {
+                let subject = format!("aof: land on {onto}");
+                match fast_forward(self.workspace, &self.workspace.head()?, to, &subject) {
+                    Ok(FastForwardOutcome::Done) => Ok(true),
+                    Ok(FastForwardOutcome::Moved) => Ok(false),
+                    Ok(FastForwardOutcome::Blocked(error)) => Err(error.into()),
+                    Err(error) => Err(error),
+                }
+            }
+            Checkout::At(folder) => {
+                let there = Repository::discover(folder)?;
+                match there.bring_forward(&now, to) {
+                    Ok(()) => Ok(true),
+                    Err(GitError::Moved { .. }) => Ok(false),
+                    Err(error) => Err(error.into()),
+                }
+            }
+        };
+        match (moved, &self.upstream) {
+            // The work is there, so it has landed; the branch here follows with the next pull.
+            (Ok(false), Some(upstream)) => self.lags(upstream, "it has moved meanwhile"),
+            (Err(error), Some(upstream)) => self.lags(upstream, &error.problem()),
+            (moved, None) => return moved,
+            (Ok(true), Some(_)) => {}
+        }
+        Ok(true)
+    }
+
+    fn lags(&self, upstream: &Upstream, why: &str) {
+        let (onto, name) = (&self.onto, upstream.name());
+        self.workspace.warn(format!(
+            "the work is on {name}, but `{onto}` here is not there yet: {why}; bring it there with `git pull`"
+        ));
+    }
+
+    fn gone(&self) -> ProjectError {
+        let problem = format!("the branch `{}` is gone", self.onto);
+        unfit("no_target", problem, "name another one with `--onto`".to_owned())
+    }
+}
+
+/// Returns a branch with its newest commit.
+fn head_of(repository: &Repository, branch: &BranchName) -> Result<Head, GitError> {
+    let reference = format!("refs/heads/{branch}");
+    let commit = repository.commit_named(&reference)?;
+    Ok(Head { reference, commit, reflog: 0 })
+}
