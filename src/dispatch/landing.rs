@@ -101,7 +101,10 @@ pub(crate) fn land(
     worktrees.ensure_base(&onto)?;
     let queued =
         QueuedLanding { task: task.id.clone(), onto: onto.clone(), since: workspace.now() };
-    let Some(_turn) = worktrees.take_turn(&queued, order.is_stopped)? else {
+    let mut waits = |before: &QueuedLanding| {
+        (order.printed)(format!("waits for `{}`, which lands on `{onto}`", before.task).as_bytes());
+    };
+    let Some(_turn) = worktrees.take_turn(&queued, &mut waits, order.is_stopped)? else {
         return Err(SetupFailed::Stopped.into_error());
     };
     let target = LandingTarget::find(workspace, &worktrees, &onto)?;

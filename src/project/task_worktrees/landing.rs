@@ -42,10 +42,12 @@ impl Drop for LandingTurn {
 }
 
 impl TaskWorktrees {
-    /// Waits for the task's turn to land on a branch, in the order of arrival. Returns `None` if it is to stop.
+    /// Waits for the task's turn to land on a branch, in the order of arrival. Returns `None` if it is to stop. `waits` receives the
+    /// landing before it.
     pub(crate) fn take_turn(
         &self,
         queued: &QueuedLanding,
+        waits: &mut dyn FnMut(&QueuedLanding),
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<Option<LandingTurn>, ProjectError> {
         let (folder, id) = (self.open_root()?, ulid(queued.since)?);
@@ -65,12 +67,17 @@ impl TaskWorktrees {
         file.write_all(&text).map_err(|cause| StoreError::io("write", &path, cause))?;
         let target =
             format!("landing.{}.lock", &Digest::of(queued.onto.as_str().as_bytes()).as_str()[..16]);
+        let mut told = None;
         loop {
-            let is_behind =
-                |(other, one): &(String, QueuedLanding)| one.onto == queued.onto && *other < name;
-            if !self.queue()?.iter().any(is_behind)
-                && let Some(lock) =
-                    FileLock::attempt(folder.open_lock(&target)?, &self.root.join(&target))?
+            let mut queue = self.queue()?;
+            queue.retain(|(other, one)| one.onto == queued.onto && *other < name);
+            if let Some((_, before)) = queue.pop() {
+                if told.as_ref() != Some(&before) {
+                    waits(&before);
+                    told = Some(before);
+                }
+            } else if let Some(lock) =
+                FileLock::attempt(folder.open_lock(&target)?, &self.root.join(&target))?
             {
                 return Ok(Some(LandingTurn { folder, name, _place: place, _target: lock }));
             }

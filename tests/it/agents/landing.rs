@@ -294,7 +294,9 @@ fn two_landings_wait_for_each_other() {
     });
     let second = start(&ids[1], "true");
     let _ = env.finish("aof land", first).success();
-    let _ = env.finish("aof land", second).success();
+    let said = env.finish("aof land", second).success();
+    let waited = "waits for `AOF-xxxxx`, which lands on `main`";
+    assert!(said.stderr.contains(waited), "{said}");
     assert_eq!(env.git(&["rev-list", "--count", "--merges", "main"]).trim(), "2");
     assert!(env.exists("made.txt") && env.exists("two.txt") && is_sound(&env));
     assert_eq!(env.git(&["rev-parse", "main"]), env.git(&["rev-parse", "origin/main"]));
