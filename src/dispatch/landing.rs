@@ -54,6 +54,8 @@ pub(crate) struct LandingOrder<'a> {
     /// The commands that must succeed, each for the shell.
     pub checks: &'a [String],
     pub style: JoinStyle,
+    /// True if nothing is to move: the join is made and checked, and dropped.
+    pub is_dry: bool,
     /// The time that a program may take, and print nothing.
     pub limits: (Duration, Duration),
     /// Receives what the set-up and the checks print.
@@ -142,7 +144,9 @@ impl LandingRun<'_> {
         let (repository, onto) = (&self.worktrees.repository, &self.target.onto);
         let tip = self.target.fetch(Instant::now() + REMOTE)?;
         if let Some(commit) = self.landed_before(order.ticket, tip)? {
-            self.target.bring(tip)?;
+            if !order.is_dry {
+                self.target.bring(tip)?;
+            }
             return self.landing(commit, Vec::new()).map(Some);
         }
         if repository.has_arrived(self.head, tip)? {
@@ -189,11 +193,14 @@ impl LandingRun<'_> {
             Err(failed) => return Ok(Some(failed)),
         };
         let end = self.landing(joined, checks)?;
+        self.target.ensure_free(joined)?;
+        if order.is_dry {
+            return Ok(Some(end));
+        }
         if let LandingEnd::Landed { landing, .. } = &end {
             self.worktrees.note_landing(&self.task.id, landing)?;
         }
         crash_points::point("land.checked");
-        self.target.ensure_free(joined)?;
         if !self.target.push(joined)? {
             return Ok(None);
         }

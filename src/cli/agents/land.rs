@@ -7,7 +7,8 @@ use std::time::Duration;
 use crate::cli::task::approval::{blank, outcomes_here};
 use crate::cli::task::complete::report;
 use crate::cli::{
-    ActingAgent, CliError, CliResult, Session, SignWith, counted, current_run, current_session,
+    ActingAgent, CliError, CliResult, DryRunOption, Session, SignWith, counted, current_run,
+    current_session,
 };
 use crate::dispatch::landing::{LandingEnd, LandingOrder, land, settle};
 use crate::dispatch::workspaces::tidy;
@@ -33,6 +34,7 @@ status is 1, but 0 where `aof run` started it. If the remote's rules refuse the 
 Examples:
   aof land AOF-7qk --check 'cargo test'
   aof land AOF-7qk --squash --onto main
+  aof land AOF-7qk --check 'cargo test' --dry-run     join and check, and move nothing
 
 As the agent of a gate:
   run: {command: [aof, land, \"{ticket}\", --check, make test]}")]
@@ -59,6 +61,8 @@ pub(crate) struct LandArgs {
     who: ActingAgent,
     #[command(flatten)]
     signing: SignWith,
+    #[command(flatten)]
+    dry_run_option: DryRunOption,
 }
 
 impl LandArgs {
@@ -81,6 +85,7 @@ pub(crate) fn run_land(session: &Session, args: &LandArgs) -> CliResult {
     if let Some((_, run)) = current_run().filter(|(at, _)| at.task == ticket.task) {
         note_run(&workspace.paths, &mut completion, &run);
     }
+    let mode = args.dry_run_option.mode();
     let outcomes = outcomes_here(&workspace, &in_force.rules, &completion);
     let done = approving(&outcomes).unwrap_or(&Outcome::Complete);
     say(&mut completion, done, "to be landed".to_owned(), Vec::new());
@@ -94,6 +99,7 @@ pub(crate) fn run_land(session: &Session, args: &LandArgs) -> CliResult {
         onto: args.onto.as_ref(),
         checks: &args.checks,
         style: args.style(),
+        is_dry: mode == DryRun::Yes,
         limits,
         printed: &mut |bytes| session.output.say(inert(String::from_utf8_lossy(bytes).trim_end())),
         is_stopped: &is_stopped,
@@ -104,7 +110,11 @@ pub(crate) fn run_land(session: &Session, args: &LandArgs) -> CliResult {
         LandingEnd::Landed { landing, work } => {
             let checks = counted(landing.checks.len(), "check");
             let short = &landing.commit.as_str()[..7];
-            let summary = format!("Landed on `{}` as {short}, after {checks}", landing.onto);
+            let onto = &landing.onto;
+            let summary = match mode {
+                DryRun::No => format!("Landed on `{onto}` as {short}, after {checks}"),
+                DryRun::Yes => format!("Can land on `{onto}`, after {checks}"),
+            };
             say(&mut completion, done, summary, Vec::new());
             (completion.facts.landed, completion.facts.work) =
                 (Some(Box::new(landing)), Some(Box::new(work)));
@@ -121,25 +131,29 @@ pub(crate) fn run_land(session: &Session, args: &LandArgs) -> CliResult {
         }
     }
     let workspace = workspace.reopened_with_full_wait()?;
-    let changed = complete_signed(&workspace, &completion, args.signing.signing(), DryRun::No);
-    if changed.is_err() && completion.facts.landed.is_some() {
+    let changed = complete_signed(&workspace, &completion, args.signing.signing(), mode);
+    if changed.is_err() && completion.facts.landed.is_some() && mode == DryRun::No {
         let summary = completion.content.summary.as_deref().unwrap_or_default();
         session.output.say(format!("{summary}; but the visit is not completed: run this again"));
     }
     let changed = changed?;
-    settle(&workspace, &ticket)?;
+    if mode == DryRun::No {
+        settle(&workspace, &ticket)?;
+    }
     if !session.output.is_json() {
         session.output.line(inert(completion.content.summary.as_deref().unwrap_or_default()));
         for blocker in completion.content.blockers.iter().flatten() {
             session.output.line(format!("- {}", inert(blocker)));
         }
     }
-    let value = report(session, (&workspace, &in_force), &given, &changed, DryRun::No);
+    let value = report(session, (&workspace, &in_force), &given, &changed, mode);
     if session.output.is_json() {
         session.output.data(value);
     }
     // A program that works in the worktree still has it; its runner removes it then.
-    tidy(&workspace, &ticket.task)?;
+    if mode == DryRun::No {
+        tidy(&workspace, &ticket.task)?;
+    }
     Ok(code)
 }
 

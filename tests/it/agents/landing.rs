@@ -154,6 +154,24 @@ fn rewritten_merge(env: &TestEnvironment, id: &str, text: &str) {
 }
 
 #[test]
+fn a_dry_run_joins_and_checks_and_moves_nothing() {
+    let env = project();
+    with_remote(&env);
+    let id = written(&env, "made.txt", "made\n");
+    let state = || (env.git(&["for-each-ref"]), env.git(&["worktree", "list"]), stand(&env, &id));
+    let before = state();
+    let said = land(&env, &id, &["--check", "sh check.sh", "--dry-run"]).success();
+    assert_snapshot!(env.plain(&said.stdout), @r"
+    Can land on `main`, after 1 check
+    AOF-xxxxx: land → done (dry run: nothing was written)
+      it would be complete; archived as tasks/archive/2026/02/16/AOF-xxxxx.md
+    ");
+    let failed = land(&env, &id, &["--check", "exit 3", "--dry-run"]).code(1);
+    assert!(failed.stdout.contains("`exit 3` ended with exit status 3"), "{failed}");
+    assert_eq!(state(), before);
+}
+
+#[test]
 fn a_check_that_changes_what_it_checks_fails() {
     let env = project();
     let id = written(&env, "made.txt", "made\n");
