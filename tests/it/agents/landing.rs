@@ -321,6 +321,43 @@ fn two_landings_wait_for_each_other() {
 }
 
 #[test]
+fn two_clones_land_at_once() {
+    let env = project();
+    with_remote(&env);
+    let ids = [env.new_task(&["One"]), env.new_task(&["Two"])];
+    env.git(&["push", "--quiet", "origin", "aof"]);
+    env.git(&["clone", "--quiet", "../hub.git", "../other"]);
+    let in_clone = |clone: &str, words: &[&str]| {
+        let mut command = env.aof_command(words);
+        command.current_dir(env.path(clone));
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        command
+    };
+    for (clone, id) in [(".", &ids[0]), ("../other", &ids[1])] {
+        let _ = env.run(in_clone(clone, &["workspace", "path", id])).success();
+        let folder = format!("{clone}/.aof/work/{id}");
+        env.write(&format!("{folder}/{id}.txt"), "made\n");
+        env.git(&["-C", &folder, "add", "--all"]);
+        env.git(&["-C", &folder, "commit", "--quiet", "--message", "made"]);
+        let done = ["complete", id, "--agent", "coder", "--outcome", "complete", "-s", "Made it"];
+        let _ = env.run(in_clone(clone, &done)).success();
+    }
+    let start = |clone: &str, id: &str| {
+        in_clone(clone, &["land", id, "--agent", "lander", "--check", "true"]).spawn().unwrap()
+    };
+    let running = [start(".", &ids[0]), start("../other", &ids[1])];
+    for child in running {
+        let _ = env.finish("aof land", child).success();
+    }
+    let log = env.git(&["-C", "../hub.git", "log", "main", "--format=%(trailers:key=Aof-Land)"]);
+    assert_eq!(log.matches("Aof-Land").count(), 2, "{log}");
+    for id in &ids {
+        env.git(&["-C", "../hub.git", "cat-file", "-e", &format!("main:{id}.txt")]);
+    }
+    assert!(is_sound(&env));
+}
+
+#[test]
 fn verify_compares_what_landed_with_what_was_checked() {
     let env = project();
     let id = written(&env, "made.txt", "made\n");
