@@ -108,12 +108,15 @@ pub(crate) fn run_land(session: &Session, args: &LandArgs) -> CliResult {
     let mut code = ExitCode::SUCCESS;
     match end {
         LandingEnd::Landed { landing, work } => {
-            let checks = counted(landing.checks.len(), "check");
+            let checks = match landing.checks.len() {
+                0 => String::new(),
+                count => format!(", after {}", counted(count, "check")),
+            };
             let short = &landing.commit.as_str()[..7];
             let onto = &landing.onto;
             let summary = match mode {
-                DryRun::No => format!("Landed on `{onto}` as {short}, after {checks}"),
-                DryRun::Yes => format!("Can land on `{onto}`, after {checks}"),
+                DryRun::No => format!("Landed on `{onto}` as {short}{checks}"),
+                DryRun::Yes => format!("Can land on `{onto}`{checks}"),
             };
             say(&mut completion, done, summary, Vec::new());
             (completion.facts.landed, completion.facts.work) =

@@ -134,8 +134,11 @@ impl<'a> LandingTarget<'a> {
             Checkout::At(folder) => {
                 let place = format!("`{}`", folder.display());
                 let there = Repository::discover(folder)?;
-                let checked = there.head().and_then(|head| there.check_fast_forward(&head, to));
-                checked.map_err(|error| blocked(place, &error))
+                let head = there.head().map_err(|_| {
+                    let under_way = "an operation of git is in progress there; end it, or abort it";
+                    blocked(place.clone(), &under_way)
+                })?;
+                there.check_fast_forward(&head, to).map_err(|error| blocked(place, &error))
             }
         }
     }
@@ -190,6 +193,15 @@ impl<'a> LandingTarget<'a> {
                 match there.bring_forward(&now, to) {
                     Ok(()) => Ok(true),
                     Err(GitError::Moved { .. }) => Ok(false),
+                    Err(GitError::Command { detail, .. }) => Err(unfit(
+                        "target_dirty",
+                        format!(
+                            "git cannot bring the work to `{onto}` in `{}`: {}",
+                            folder.display(),
+                            detail.lines().next().unwrap_or_default()
+                        ),
+                        "end what keeps git there, then run this again".to_owned(),
+                    )),
                     Err(error) => Err(error.into()),
                 }
             }

@@ -256,6 +256,14 @@ fn what_cannot_land_is_refused_before_anything_moves() {
     assert!(refused.stderr.contains("`main` is checked out in"), "{refused}");
     assert_eq!((env.read("code.txt"), stand(&env, &id)), ("mine\n".into(), "ready land -".into()));
     env.git(&["checkout", "--quiet", "code.txt"]);
+    env.write(".git/MERGE_HEAD", env.git(&["rev-parse", "main"]));
+    let refused = land(&env, &id, &[]).code(4);
+    assert!(refused.stderr.contains("an operation of git is in progress there"), "{refused}");
+    std::fs::remove_file(env.path(".git/MERGE_HEAD")).unwrap();
+    env.write(".git/index.lock", "");
+    let refused = land(&env, &id, &[]).code(4);
+    assert!(refused.stderr.contains("git cannot bring the work to `main`"), "{refused}");
+    std::fs::remove_file(env.path(".git/index.lock")).unwrap();
     env.write(&format!(".aof/work/{id}/late.txt"), "late\n");
     let refused = land(&env, &id, &[]).code(4);
     assert!(refused.stderr.contains("not committed: `late.txt`"), "{refused}");
