@@ -23,7 +23,7 @@ use crate::history::verify::commit_archive::CommitArchive;
 use crate::project::active_rules::{InForce, Remark, in_force};
 use crate::project::error::ProjectError;
 use crate::project::git_hints::GitCommands;
-use crate::project::open::CheckoutWait;
+use crate::project::open::{CheckoutWait, passed_on_project};
 use crate::project::workspace::{ProgressMessage, Tell, Workspace, warn_in_log};
 use crate::project::workspace::{acting_agent, known_as};
 use crate::rules::Warning;
@@ -175,9 +175,10 @@ impl Session {
     }
 
     fn open_telling(&self, command: &str, tell: Tell) -> CliResult<Workspace> {
-        let workspace =
-            Workspace::open(&self.directory, format!("aof {command}"), now, self.wait, tell)
-                .map_err(|error| self.open_error(error))?;
+        let passed_on = passed_on_project(&self.directory);
+        let start = passed_on.as_deref().unwrap_or(&self.directory);
+        let workspace = Workspace::open(start, format!("aof {command}"), now, self.wait, tell)
+            .map_err(|error| self.open_error(error))?;
         self.git_commands.get_or_init(|| workspace.git_commands.clone());
         remove_counted(&workspace);
         Ok(workspace)

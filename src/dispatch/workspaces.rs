@@ -23,7 +23,7 @@ pub(crate) struct Pruned {
 
 /// Returns the work of all tasks in this clone.
 pub(crate) fn list(workspace: &Workspace) -> Result<Vec<WorkspaceState>, ProjectError> {
-    worktrees(workspace)?.list(&|id| find(workspace, id))
+    worktrees(workspace)?.list(&[], &|id| find(workspace, id))
 }
 
 /// Returns the worktrees of the project.
@@ -75,10 +75,7 @@ pub(crate) fn prune(
 ) -> Result<Vec<Pruned>, ProjectError> {
     let worktrees = worktrees(workspace)?;
     let mut pruned = Vec::new();
-    for state in worktrees.list(&|id| find(workspace, id))? {
-        if !tasks.is_empty() && !tasks.contains(&state.task) {
-            continue;
-        }
+    for state in worktrees.list(tasks, &|id| find(workspace, id))? {
         let kept = match (&state.kept, dry_run) {
             (Some(StayReason::InUse), _) => Some(StayReason::InUse),
             (Some(_), DryRun::No) if is_forced => worktrees.remove_by_force(&state)?,

@@ -57,6 +57,19 @@ impl Workspace {
     }
 }
 
+/// Returns the project for which a runner started this program, if it runs in the workspace that it was started in: the branch there may
+/// have a project of its own.
+pub(crate) fn passed_on_project(directory: &Path) -> Option<PathBuf> {
+    let (project, folder) = (std::env::var_os("AOF_PROJECT")?, std::env::var_os("AOF_WORKSPACE")?);
+    if directory != Path::new(".") {
+        return None;
+    }
+    let here = Repository::discover(directory).ok()?.worktree_root().canonicalize().ok()?;
+    let is_inside = Path::new(&folder).canonicalize().is_ok_and(|folder| folder == here);
+    let project = PathBuf::from(project);
+    (is_inside && project.is_absolute() && project.is_dir()).then_some(project)
+}
+
 /// Returns the error that no project was found, or that the repository is bare.
 fn no_project(start: &Path, fault: StoreError) -> ProjectError {
     match Repository::discover(start) {

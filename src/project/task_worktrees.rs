@@ -171,7 +171,7 @@ impl TaskWorktrees {
     /// Returns the branch that the task's work began at, as far as that is known here.
     fn base_of(&self, task: &Task) -> Result<Option<BranchName>, ProjectError> {
         let noted = self.note_of(&task.id)?.map(|note| note.base);
-        Ok(noted.or_else(|| last_work(task).map(|work| work.base.clone())))
+        Ok(noted.or_else(|| task.work().map(|work| work.base.clone())))
     }
 
     /// Waits for the right to work in the task's worktree. Returns `None` if it is to stop.
@@ -252,7 +252,7 @@ fn kept_reference(task: &TaskId) -> String {
 
 /// Returns the latest work in the history of a task.
 pub(crate) fn last_work(task: &Task) -> Option<&WorkBranch> {
-    task.history.iter().rev().find_map(|visit| visit.work.as_deref())
+    task.work()
 }
 
 /// Returns the branch that is checked out in a folder.

@@ -162,6 +162,11 @@ impl Task {
         })
     }
 
+    /// Returns the latest work on a branch of the task's own.
+    pub fn work(&self) -> Option<&WorkBranch> {
+        self.history.iter().rev().find_map(|visit| visit.work.as_deref())
+    }
+
     /// Returns the earliest possible time of the task's next change: its history only moves forward.
     pub fn latest(&self) -> Timestamp {
         let entered = self.gate.as_ref().map(|gate| gate.entered);

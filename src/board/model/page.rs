@@ -7,7 +7,7 @@ use super::activity::{ActivityEntry, ActivityKind, CREATED, task_activity};
 use crate::dispatch::workplaces::{Opening, openings};
 use crate::domain::{
     AgentId, Due, GateId, Link, Map, Outcome, Priority, ReviewContext, RoleId, Status, Task,
-    TaskId, Ticket, Timestamp, Visit, WorkflowName, approving, rejecting,
+    TaskId, Ticket, Timestamp, Visit, WorkBranch, WorkflowName, approving, rejecting,
 };
 use crate::files::event::render::step_words;
 use crate::files::json;
@@ -80,6 +80,7 @@ pub(crate) struct TaskSheet {
     pub parent: Option<TaskId>,
     pub depends_on: Vec<TaskId>,
     pub links: Vec<Link>,
+    pub work: Option<WorkBranch>,
     /// The commits of code that name it; empty unless they were read.
     pub commits: Vec<CodeCommit>,
     /// The acts that the file does not have, as claims and edits, the latest first; empty unless they were read.
@@ -133,6 +134,7 @@ impl TaskSheet {
             parent: task.parent.clone(),
             depends_on: task.depends_on.clone(),
             links: task.plan.links.clone(),
+            work: task.work().cloned(),
             commits: Vec::new(),
             log: Vec::new(),
         }
@@ -256,7 +258,7 @@ pub(crate) fn read_log(workspace: &Workspace, page: &mut TaskDetails) -> Result<
 /// Returns the changes outside `tasks/` since a task was created. Fails with a sentence.
 pub(crate) fn task_diff(workspace: &Workspace, id: &TaskId) -> Result<WorkDiff, String> {
     let (view, _) = show(workspace, id).map_err(|error| error.to_string())?;
-    work_diff(workspace.paths.root(), &view.path)
+    work_diff(workspace, &view.file.task, &view.path)
 }
 
 /// Returns the commits of a task, each with its change to the task's file. Fails with a sentence.

@@ -208,6 +208,7 @@ fn fold(frame: &PageFrame, page: &TaskDetails, board: &BoardView, graph: &Markup
                 }, editor(frame, page, "the task that it is a part of", html! {
                     input type="text" name="parent" aria-label="Id of the task that it is a part of" value=(sheet.parent.as_ref().map(TaskId::as_str).unwrap_or_default());
                 })))
+                @if let Some(work) = &sheet.work { (field("Work", html! { (work) }, html! {})) }
                 @for link in &sheet.links { (field("Link", link_to(link), html! {})) }
                 @for id in &sheet.depends_on { (field("After", related(frame, board, id), html! {})) }
                 @for card in board.cards().filter(|card| card.waiting_for.contains(&page.id)) { (field("Before", related(frame, board, &card.id), html! {})) }

@@ -182,6 +182,8 @@ fn task_lines(page: &TaskDetails, board: &BoardView) -> Vec<PaneLine> {
     let mut other: Vec<PaneLine> = sheet.parent.iter().map(|id| related("Part of", id)).collect();
     other.extend(sheet.depends_on.iter().map(|id| related("After", id)));
     other.extend(before.map(|card| relation("Before", card)));
+    let work = sheet.work.iter().map(|work| format!("{:<9}{work}", "Work"));
+    other.extend(work.map(|text| PaneLine::new(text, LineLook::Quiet)));
     other.push(PaneLine::new(format!("{:<9}{}", "File", one_line(&page.path)), LineLook::Quiet));
     section("", other);
     out

@@ -24,10 +24,10 @@ use crate::domain::{AgentId, Blocker, Completion, Status, Ticket, listed};
 use crate::files::event::render::step_words;
 use crate::files::printable::{inert, one_line};
 use crate::project::git_hints::GitCommands;
-use crate::project::workspace::Workspace;
-use crate::project::workspace::acting_agent;
+use crate::project::workspace::{Workspace, acting_agent, warn_in_log};
 use crate::tasks::headers::summary::clock;
 use crate::tasks::view::task_view::{show as show_task, task_value};
+use crate::tasks::view::work_diff::work_diff;
 
 /// The exit code of a program that a signal stopped.
 const INTERRUPTED: u8 = 130;
@@ -382,7 +382,13 @@ impl Audience for RunView {
 
     fn decide(&mut self, asked: &PersonQuestion<'_>) -> Option<Completion> {
         let (person, root) = self.person.as_ref()?;
-        let ask = || approval::ask(self.output, (person, root), asked, None, &[], &self.stop);
+        let look = || {
+            let opened =
+                Workspace::open(root, "aof run".to_owned(), now, Duration::ZERO, warn_in_log);
+            let workspace = opened.map_err(|error| error.to_string())?;
+            work_diff(&workspace, &asked.file.task, asked.path)
+        };
+        let ask = || approval::ask(self.output, (person, &look), asked, None, &[], &self.stop);
         let reply = match &self.live {
             Some(live) => live.all.suspend(ask),
             None => ask(),

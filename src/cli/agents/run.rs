@@ -129,6 +129,9 @@ fn start(session: &Session, args: &RunArgs) -> CliResult {
         RunTarget::Task(_) => None,
     };
     require_trust(session, &workspace, &in_force, wanted, args.how.no_ask)?;
+    if args.follow && in_force.rules.has_worktrees() {
+        require_base(&in_force)?;
+    }
     let pace = match (args.once, args.follow) {
         (true, _) => Pace::OneVisit,
         (false, true) => Pace::Following,
@@ -138,6 +141,16 @@ fn start(session: &Session, args: &RunArgs) -> CliResult {
     let _presence =
         if args.follow { Presence::attempt(&workspace.paths, Service::Runner)? } else { None };
     run_and_report(session, &workspace, &target, pace, &args.how)
+}
+
+/// Fails if the rules name no branch that work begins at: while a runner follows, others may be checked out.
+fn require_base(in_force: &InForce) -> CliResult<()> {
+    if in_force.rules.project.workspaces.base.is_some() {
+        return Ok(());
+    }
+    let problem = "with `--follow`, the branch that work begins at must be named: another may be checked out later";
+    let fix = "name it in project.yaml: `workspaces: {base: main}`";
+    Err(CliError::refused("workspace_base_missing", problem, fix))
 }
 
 /// Returns the agents to start. Fails if one of them cannot be started.

@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::io::{self, Read, Write};
-use std::path::Path;
 use std::str::Utf8Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,7 +29,6 @@ use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::routing::reviews::settled_since_rejection;
 use crate::rules::{RefusalKind, Rules, Workplace, branch_of, open_points};
-use crate::storage::ProjectPath;
 use crate::storage::random::ulid;
 use crate::system::terminal::{self, ESCAPE, KeyMode};
 use crate::tasks::complete::{Signing, complete_signed};
@@ -39,7 +37,7 @@ use crate::tasks::plan::{Changed, DryRun};
 use crate::tasks::view::brief::task_brief;
 use crate::tasks::view::phrases::{ago, name, short_age};
 use crate::tasks::view::task_view::show;
-use crate::tasks::view::work_diff::work_diff;
+use crate::tasks::view::work_diff::{WorkDiff, work_diff};
 
 /// The interval at which a wait for a line checks whether the run must stop.
 const TICK: Duration = Duration::from_millis(50);
@@ -130,9 +128,16 @@ pub(super) fn ask_here(
         if wanted.as_ref().is_some_and(|end| context.outcomes.iter().all(|(one, _)| one != end)) {
             return Ok(PersonAnswer::NotAsked);
         }
-        let (person, root) = (&completion.agent, workspace.paths.root());
+        let person = &completion.agent;
         let (output, wanted) = (session.output, wanted.as_ref());
-        let reply = ask(output, (person, root), &asked, wanted, extras, &stop);
+        let reply = ask(
+            output,
+            (person, &|| work_diff(workspace, &asked.file.task, asked.path)),
+            &asked,
+            wanted,
+            extras,
+            &stop,
+        );
         let answer = match reply {
             PersonReply::Completion(answer) => answer,
             PersonReply::Comment(text) => {
@@ -178,7 +183,7 @@ pub(crate) enum PersonReply {
 /// Asks the person for a decision; `wanted` is the outcome that they have already named, `extras` are keys that only some callers offer.
 pub(crate) fn ask(
     output: Output,
-    (person, project): (&AgentId, &Path),
+    (person, look): (&AgentId, &dyn Fn() -> Result<WorkDiff, String>),
     asked: &PersonQuestion<'_>,
     wanted: Option<&Outcome>,
     extras: &[PromptKey],
@@ -207,7 +212,7 @@ pub(crate) fn ask(
             Some(PromptKey::Leave) => return PersonReply::Ended,
             Some(PromptKey::Undo) => return PersonReply::Undo,
             Some(PromptKey::Diff) => {
-                show_diff(output, project, asked.path);
+                show_diff(output, look());
                 None
             }
             Some(PromptKey::Text) => {
@@ -470,9 +475,9 @@ impl Terminal<'_> {
     }
 }
 
-/// Shows the changes in the project outside `tasks/` since the task was created, and the names of untracked files.
-fn show_diff(output: Output, project: &Path, task: &ProjectPath) {
-    let diff = match work_diff(project, task) {
+/// Shows the changes of the task's own branch, or those in the project since the task was created, and the names of untracked files.
+fn show_diff(output: Output, diff: Result<WorkDiff, String>) {
+    let diff = match diff {
         Ok(diff) => diff,
         Err(why) => return output.say(inert(&why)),
     };

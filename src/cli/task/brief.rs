@@ -147,6 +147,9 @@ fn page(file: &TaskFile, context: &GateContext, who: &str) -> String {
     for line in plan_texts(file) {
         page.line(format!("  {line}"));
     }
+    if let Some(work) = file.task.work() {
+        page.line(format!("  work: {work}"));
+    }
     if let Some(place) = place_in_loops(context) {
         page.line(format!("  {place}"));
     }

@@ -292,6 +292,7 @@ impl ShownTask<'_> {
             ("Link", request.unwrap_or_default() + &one_line(&link.to_string()))
         };
         facts.extend(plan.links.iter().map(link));
+        facts.extend(task.work().map(|work| ("Work", work.to_string())));
         let is_shown = |key: &str| plan.priority.is_some() || key != "priority";
         let metadata = task.metadata.iter().filter(|(key, _)| is_shown(key));
         let metadata = metadata.map(|(key, value)| match value.as_str() {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use super::{TaskWorktree, TaskWorktrees, WorktreeNote, branch_in, kept_reference, last_work};
+use super::{TaskWorktree, TaskWorktrees, WorktreeNote, branch_in, kept_reference};
 use crate::domain::{BranchName, GateId, Task};
 use crate::git::{CommitId, NewCheckout, Repository};
 use crate::project::error::ProjectError;
@@ -169,6 +169,8 @@ impl TaskWorktrees {
         };
         let folder = self.folder_of(&task.id, None);
         ensure_free(&folder)?;
+        // Git forgets its record of an earlier worktree there.
+        self.salvage_removed(&task.id)?;
         // From here on, the branch is known to be the task's.
         self.write_note(&task.id, &new)?;
         self.add_in(&folder, checkout, is_stopped)?;
@@ -178,7 +180,7 @@ impl TaskWorktrees {
     /// Returns whether a branch with the task's name is that of its work: its history or a kept reference has it.
     fn is_known(&self, task: &Task, head: CommitId) -> Result<bool, ProjectError> {
         let kept = self.repository.commit_named(&kept_reference(&task.id))?;
-        let noted = last_work(task).and_then(|work| work.head.as_str().parse().ok());
+        let noted = task.work().and_then(|work| work.head.as_str().parse().ok());
         for known in kept.into_iter().chain(noted) {
             if self.repository.is_ancestor(known, head)? {
                 return Ok(true);
@@ -189,7 +191,7 @@ impl TaskWorktrees {
 
     /// Returns the commit at which a new branch begins: the task's latest work, else the base.
     fn start_of(&self, task: &Task, base: &BranchName) -> Result<CommitId, ProjectError> {
-        if let Some(work) = last_work(task) {
+        if let Some(work) = task.work() {
             let head: CommitId = work.head.as_str().parse().expect("it is the name of a commit");
             if self.repository.has_commit(head) {
                 return Ok(head);

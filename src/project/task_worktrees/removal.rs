@@ -67,8 +67,12 @@ pub(crate) struct WorkspaceState {
 }
 
 impl TaskWorktrees {
-    /// Returns the work of all tasks in this clone.
-    pub(crate) fn list(&self, find: &FindTask<'_>) -> Result<Vec<WorkspaceState>, ProjectError> {
+    /// Returns the work in this clone: of all tasks, or of these.
+    pub(crate) fn list(
+        &self,
+        tasks: &[TaskId],
+        find: &FindTask<'_>,
+    ) -> Result<Vec<WorkspaceState>, ProjectError> {
         let worktrees = self.repository.linked_worktrees()?;
         let of_worktrees = worktrees.iter().filter(|one| one.is_there);
         let of_worktrees = of_worktrees.filter_map(|one| self.task_of(one.branch.as_deref()?));
@@ -76,8 +80,9 @@ impl TaskWorktrees {
         let of_branches = branches.iter().filter_map(|(name, _)| self.task_of(name));
         let of_folders = fs::read_dir(&self.root).into_iter().flatten().flatten();
         let of_folders = of_folders.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        let tasks: BTreeSet<TaskId> = of_worktrees.chain(of_branches).chain(of_folders).collect();
-        tasks.into_iter().map(|task| self.state_of(task, find)).collect()
+        let known: BTreeSet<TaskId> = of_worktrees.chain(of_branches).chain(of_folders).collect();
+        let is_asked = |task: &TaskId| tasks.is_empty() || tasks.contains(task);
+        known.into_iter().filter(is_asked).map(|task| self.state_of(task, find)).collect()
     }
 
     fn state_of(&self, task: TaskId, find: &FindTask<'_>) -> Result<WorkspaceState, ProjectError> {
@@ -238,7 +243,7 @@ impl TaskWorktrees {
         worktree: &LinkedWorktree,
     ) -> Result<Vec<CommitId>, ProjectError> {
         let heads = self.heads(task, Some(worktree))?;
-        Ok(Repository::discover(&worktree.folder)?.unreachable_of_reflog(&heads)?)
+        Ok(self.repository.unreachable_of_reflog(worktree, &heads)?)
     }
 
     /// Keeps the head and the uncommitted files of a worktree, and these commits, under a reference of the task.
@@ -248,7 +253,7 @@ impl TaskWorktrees {
         worktree: &LinkedWorktree,
         others: Vec<CommitId>,
     ) -> Result<(), ProjectError> {
-        let name = format!("refs/aof/salvage/{task}");
+        let name = salvage_reference(task);
         let before = self.repository.commit_named(&name)?;
         let mut parents: Vec<CommitId> = worktree.head.into_iter().collect();
         for commit in before.into_iter().chain(others) {
@@ -260,6 +265,27 @@ impl TaskWorktrees {
         let repository = Repository::discover(&worktree.folder)?;
         let commit = repository.write_salvage(&parents, &message)?;
         Ok(self.repository.move_reference(&name, commit, before)?)
+    }
+
+    /// Keeps what only git's records of the task's removed folders know.
+    pub(super) fn salvage_removed(&self, task: &TaskId) -> Result<(), ProjectError> {
+        let folder = fs::canonicalize(&self.root).unwrap_or_else(|_| self.root.clone());
+        let folder = folder.join(task.as_str());
+        for one in self.repository.linked_worktrees()? {
+            if one.is_there || one.folder != folder {
+                continue;
+            }
+            let name = salvage_reference(task);
+            let before = self.repository.commit_named(&name)?;
+            let heads = self.heads(task, None)?.into_iter().chain(before).collect();
+            let mut lost = self.repository.unreachable_of_reflog(&one, &heads)?;
+            let Some(tree) = lost.first().map(|last| format!("{last}^{{tree}}")) else { continue };
+            lost.extend(before);
+            let message = format!("{task}: what a removed workspace had\n");
+            let commit = self.repository.write_commit_of_tree(&tree, &lost, &message)?;
+            self.repository.move_reference(&name, commit, before)?;
+        }
+        Ok(())
     }
 
     /// Removes the untracked files that set-up made, so that git can tell whether there are others.
@@ -303,4 +329,9 @@ impl TaskWorktrees {
         }
         Ok(())
     }
+}
+
+/// Returns the reference that keeps what a removed worktree of the task had.
+fn salvage_reference(task: &TaskId) -> String {
+    format!("refs/aof/salvage/{task}")
 }

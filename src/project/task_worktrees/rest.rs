@@ -64,7 +64,10 @@ impl TaskWorktrees {
             let is_left = |path: &String| left.iter().any(|file| file.path == *path);
             let leave: Vec<String> = made.into_keys().filter(|path| !is_left(path)).collect();
             let message = format!("{task}: what {} left uncommitted at {station}\n", author.name());
-            repository.commit_left_files(&leave, author, &message)?;
+            repository.commit_left_files(&leave, author, &message).map_err(|error| {
+                let problem = format!("what is left in the workspace cannot be committed: {error}");
+                unsettled(problem, "correct that, or commit it yourself")
+            })?;
         }
         self.keep(task)?;
         self.head_of(task)

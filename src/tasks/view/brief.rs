@@ -147,6 +147,7 @@ pub(crate) fn brief_value(file: &TaskFile, context: &GateContext) -> Value {
             "checks": (!context.checks.is_empty()).then_some(&context.checks),
             "files": (!context.files.is_empty()).then_some(&context.files),
         })),
+        "work": file.task.work(),
         "reviewContext": context.review.as_ref().map(review_value),
         "earlierReviews": some(&earlier),
         "statements": some(&statements),
@@ -305,6 +306,7 @@ pub(crate) fn brief_markdown(
         "" => format!("The claim ends at {end}, unless it is renewed."),
         way => format!("Work that goes on beyond {end} is kept by {way}."),
     };
+    section("Work", file.task.work().iter().map(|work| format!("- {work}")).collect());
     section("Plan", items(&plan_texts(file)));
     section("Time", context.claimed_until.map(kept).into_iter().collect());
     for review in context.review.iter().chain(&context.earlier) {

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::domain::Timestamp;
+use crate::domain::{Task, Timestamp};
+use crate::project::task_worktrees::TaskWorktrees;
+use crate::project::workspace::Workspace;
 use crate::storage::ProjectPath;
 
 /// The changes of a project outside `tasks/`.
@@ -19,10 +21,26 @@ pub(crate) struct WorkDiff {
     pub untracked: Vec<String>,
 }
 
-/// Returns the changes since the task of that file was created. Fails with a sentence if git fails.
-pub(crate) fn work_diff(project: &Path, task: &ProjectPath) -> Result<WorkDiff, String> {
-    const ALL: [&str; 3] = ["--", ".", ":(exclude)tasks"];
-    let (since, which) = base(project, task);
+/// The paths of all files but tasks.
+const ALL: [&str; 3] = ["--", ".", ":(exclude)tasks"];
+
+/// Returns the changes of the task's own branch, or those of the project since the task of that file was created. Fails with a sentence
+/// if git fails.
+pub(crate) fn work_diff(
+    workspace: &Workspace,
+    task: &Task,
+    file: &ProjectPath,
+) -> Result<WorkDiff, String> {
+    if let Some(work) = task.work() {
+        let rules = workspace.rules().map_err(|error| error.to_string())?.rules;
+        let changes = TaskWorktrees::of(workspace, &rules).and_then(|all| all.changes(task));
+        if let Some(text) = changes.map_err(|error| error.to_string())? {
+            let (since, which) = (work.base.to_string(), "where the work began");
+            return Ok(WorkDiff { since, which, text, untracked: Vec::new() });
+        }
+    }
+    let project = workspace.paths.root();
+    let (since, which) = base(project, file);
     let diff = [&["diff", "--no-color", "--no-ext-diff", &since][..], &ALL].concat();
     let untracked = [&["ls-files", "--others", "--exclude-standard", "-z"][..], &ALL].concat();
     let text = git(project, &diff)?;

@@ -10,7 +10,7 @@ use crate::support::scripted_agents::{said_at_home, shown, stand};
 const WRITES: &str = "echo $AOF_TASK > $AOF_GATE.txt; echo '{\"outcome\": \"complete\", \"summary\": \"Did it\"}' > \"$AOF_OUTPUT\"";
 
 /// Returns a project whose tasks are on a branch of their own, with these settings and agents, each with its shell command.
-fn project(settings: &str, gates: &str, agents: &[(&str, &str)]) -> TestEnvironment {
+pub(super) fn project(settings: &str, gates: &str, agents: &[(&str, &str)]) -> TestEnvironment {
     let env = TestEnvironment::without_rules();
     env.write("code.txt", "one\n");
     env.write("check.sh", "test -f write.txt\n");
@@ -86,6 +86,12 @@ fn each_task_has_a_worktree_on_a_branch_of_its_own() {
     let branch = |id: &str| format!("aof-work/{id}");
     assert_eq!(env.git(&["show", &format!("{}:write.txt", branch(&one))]), format!("{one}@0\n"));
     assert_snapshot!(env.aof(&["verify"]).success().stdout.lines().last().unwrap(), @"all is as the rules allow: 12 commits, 10 changes of a task");
+    let head = env.git(&["rev-parse", "--short=7", &branch(&one)]);
+    let seen = |words: &[&str]| {
+        let said = env.aof(words).success().stdout.replace(head.trim(), "COMMIT7");
+        said.lines().find(|line| line.contains(" from main, head")).unwrap_or_default().to_owned()
+    };
+    assert_snapshot!(seen(&["show", &one]), @"Work  aof-work/AOF-xxxxx from main, head COMMIT7");
     // Their work is not on the base: all of it stays, and is listed.
     let stays = || env.aof(&["workspace", "prune"]).success().stdout;
     assert_snapshot!(stays(), @"
@@ -150,6 +156,8 @@ fn what_must_not_be_committed_refuses_the_verdict() {
         ("", "git init -q inner; echo x > inner/x", "`inner/` is a git repository of its own"),
         ("", "git checkout -q -b other", "the workspace has `other` checked out"),
         ("", "git checkout -q --detach", "HEAD is detached"),
+        ("", "echo x > x; touch $(git rev-parse --git-dir)/index.lock", "index.lock': File exists"),
+        ("", "echo x > x; touch $(git rev-parse --git-dir)/MERGE_HEAD", "merge"),
     ] {
         let script = format!("{script}; echo '{{\"outcome\": \"complete\"}}' > $AOF_OUTPUT");
         let env = project(settings, "{id: write, role: coders}", &[("coder", &script)]);
@@ -298,4 +306,117 @@ fn people_make_and_prune_workspaces() {
     assert_snapshot!(env.aof(&["workspace", "prune", "--force", &id]).success().stdout, @"removed AOF-xxxxx");
     assert_eq!(env.git(&["show", &format!("refs/aof/salvage/{id}:new.txt")]), "new\n");
     assert!(!folder.exists());
+}
+
+#[test]
+fn the_brief_and_the_board_name_the_branch() {
+    let env = project(
+        "workspaces: {base: main}",
+        "{id: write, role: coders}, {id: accept, role: critics}",
+        &[("coder", WRITES), ("critic", "exit 1")],
+    );
+    let id = env.new_task(&["One"]);
+    let _ = env.aof(&["run", "--agent", "coder"]);
+    let head = env.git(&["rev-parse", "--short=7", &format!("aof-work/{id}")]);
+    let seen = |words: &[&str]| {
+        let said = env.aof(words).success().stdout.replace(head.trim(), "COMMIT7");
+        said.lines().find(|line| line.contains(" from main, head")).unwrap_or_default().to_owned()
+    };
+    assert_snapshot!(seen(&["brief", &id]), @"  work: aof-work/AOF-xxxxx from main, head COMMIT7");
+    assert_snapshot!(seen(&["brief", &id, "--format", "markdown"]), @"- aof-work/AOF-xxxxx from main, head COMMIT7");
+    let brief = env.aof(&["brief", &id, "--json"]).success().json();
+    assert_eq!(brief["work"]["base"], "main");
+    let _ = env.aof(&["board", "--export", ".aof/site"]).success();
+    let site = env.files(".aof/site").into_iter().map(|file| env.read(&file)).collect::<String>();
+    assert!(site.contains(&format!("aof-work/{id} from main, head {}", head.trim())));
+}
+
+#[test]
+fn a_service_needs_a_named_base() {
+    let env = two_gates("");
+    assert_snapshot!(env.aof(&["run", "--all", "--follow"]).code(4).stderr, @"
+    error: with `--follow`, the branch that work begins at must be named: another may be checked out later
+
+    hint: name it in project.yaml: `workspaces: {base: main}`
+    ");
+}
+
+/// The branch of the work may have a project of its own, as a repository of code has for its examples.
+#[test]
+fn programs_in_a_workspace_act_on_the_project_that_started_them() {
+    let script = "cp -r $HOME/other/. . && aof show $AOF_TASK > $HOME/shown && mkdir inner && git -C inner init -q && cp project.yaml inner && (cd inner && aof list > $HOME/inner 2>&1); rm -rf inner; echo '{\"outcome\": \"complete\", \"summary\": \"ok\"}' > $AOF_OUTPUT";
+    let env = project("", "{id: write, role: coders}", &[("coder", script)]);
+    let other = env.home().join("other");
+    std::fs::create_dir_all(&other).unwrap();
+    std::fs::write(other.join("project.yaml"), "project: {name: Other, idPrefix: OTH}\n").unwrap();
+    let id = env.new_task(&["One"]);
+    let _ = env.aof(&["run", "--all"]).success();
+    assert!(said_at_home(&env, "shown").contains("One"), "{}", said_at_home(&env, "shown"));
+    assert!(!said_at_home(&env, "inner").contains(&id), "{}", said_at_home(&env, "inner"));
+}
+
+/// Changes the settings of all agents' runs.
+fn set_runs(env: &TestEnvironment, settings: &str) {
+    let path = ".aof/branch/org.yaml";
+    env.write(path, env.read(path).replace("attempts: 1", &format!("attempts: 1, {settings}")));
+    env.git(&["-C", ".aof/branch", "commit", "--no-verify", "--quiet", "--all", "-m", "runs"]);
+}
+
+#[test]
+fn neither_secrets_nor_a_set_up_that_hangs_get_through() {
+    for (settings, run, script, why) in [
+        ("", "secrets: [TOKEN]", "echo $TOKEN > x.txt; true", "`x.txt` has the value of a secret"),
+        ("workspaces: {setup: [[sleep, '600']]}", "timeout: 2s", "true", "was not done after 2 s"),
+    ] {
+        let script = format!("{script}; {WRITES}");
+        let env = project(settings, "{id: write, role: coders}", &[("coder", &script)]);
+        set_runs(&env, run);
+        let id = env.new_task(&["One"]);
+        let mut command = env.aof_command(&["run", "--all"]);
+        command.env("TOKEN", "sesame-12345678");
+        let _ = env.run(command).code(1);
+        assert_eq!(stand(&env, &id), "blocked write -", "{why}");
+        let summary = shown(&env, &id)["gateHistory"][0]["summary"].to_string();
+        assert!(summary.contains(why), "{why}: {summary}");
+        assert!(!env.git(&["log", "--all", "-p"]).contains("sesame"));
+    }
+}
+
+#[test]
+fn a_missing_base_waits_and_names_the_branch() {
+    let env = two_gates("workspaces: {base: trunk}");
+    let id = env.new_task(&["One"]);
+    let ran = env.aof(&["run", "--all"]).code(7);
+    assert!(ran.stdout.contains("there is no branch `trunk` here"), "{ran}");
+    assert_eq!(stand(&env, &id), "ready write -");
+    // The base counts as it is now, not as the remote had it.
+    env.git(&["branch", "trunk"]);
+    let _ = env.aof(&["run", "--all"]).success();
+    assert_eq!(stand(&env, &id), "complete - -");
+}
+
+#[test]
+fn submodules_sparse_checkouts_and_names_in_two_cases_are_no_obstacle() {
+    let script = format!(
+        "git -c protocol.file.allow=always submodule update -q --init && echo a > Readme && echo b > README && {WRITES}"
+    );
+    let env = project("", "{id: write, role: coders}", &[("coder", &script)]);
+    let library = env.home().join("library");
+    std::fs::create_dir_all(&library).unwrap();
+    let path = library.to_str().unwrap();
+    env.git(&["init", "--quiet", path]);
+    env.git(&["-C", path, "commit", "--quiet", "--allow-empty", "--message", "one"]);
+    let module = ["submodule", "--quiet", "add", path, "library"];
+    env.git(&[&["-c", "protocol.file.allow=always"][..], &module].concat());
+    env.write("deep/file.txt", "deep\n");
+    env.write("wide/file.txt", "wide\n");
+    env.commit_all("a submodule");
+    env.git(&["sparse-checkout", "set", "deep"]);
+    let id = env.new_task(&["One"]);
+    let _ = env.aof(&["run", "--all"]).success();
+    let changed = env.git(&["diff", "--name-only", "main", &format!("aof-work/{id}")]);
+    assert_eq!(changed, "README\nReadme\nwrite.txt\n");
+    env.git(&["merge", "--quiet", &format!("aof-work/{id}")]);
+    assert_eq!(env.aof(&["workspace", "prune"]).success().stdout, "removed AOF-xxxxx\n");
+    assert!(!env.exists(&format!(".aof/work/{id}")) && env.exists("library/.git"));
 }

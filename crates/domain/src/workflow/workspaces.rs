@@ -1,9 +1,14 @@
 //! Workspaces: the git worktrees in which agents work at tasks, each on the task's own branch.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use crate::words::words;
 use crate::{BranchName, CommitName, Digest};
+
+/// The number of digits of a commit's name that people read.
+const SHORT: usize = 7;
 
 words!(
     /// The folder in which an agent's program works.
@@ -67,6 +72,14 @@ pub struct WorkBranch {
     pub base: BranchName,
     /// The newest commit of the work.
     pub head: CommitName,
+}
+
+impl fmt::Display for WorkBranch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let head = self.head.as_str();
+        let short = &head[..SHORT.min(head.len())];
+        write!(f, "{} from {}, head {short}", self.branch, self.base)
+    }
 }
 
 /// The landing of a task's work on a branch.

@@ -33,6 +33,8 @@ pub struct LinkedWorktree {
     pub lock: Option<String>,
     /// True if the folder is there, and belongs to this repository.
     pub is_there: bool,
+    /// The folder of git's record of it.
+    record: PathBuf,
 }
 
 /// A changed file of a worktree, which git does not ignore.
@@ -68,7 +70,8 @@ impl Repository {
             let is_there = link_of(&folder).is_some_and(|link| is_same(&link, &record));
             let lock = git_file::read_text(&record.join("locked")).ok();
             let lock = lock.map(|reason| reason.trim().to_owned());
-            found.push(LinkedWorktree { folder, branch: branch_of(&record), head, lock, is_there });
+            let branch = branch_of(&record);
+            found.push(LinkedWorktree { folder, branch, head, lock, is_there, record });
         }
         Ok(found)
     }
@@ -162,38 +165,48 @@ impl Repository {
     /// Writes a commit of all files of this worktree that git does not ignore, on no branch. The worktree and its index stay.
     pub fn write_salvage(&self, parents: &[CommitId], message: &str) -> Result<CommitId, GitError> {
         let index = self.git_dir().join(format!("aof-salvage-{}", std::process::id()));
-        let run = |words: &[&str], input: &[u8]| {
+        let run = |words: &[&str]| {
             let mut git = self.git_command();
             git.env("GIT_INDEX_FILE", &index).args(words);
-            command::run_git_for(git, input, TIMEOUT)
+            command::run_git_for(git, &[], TIMEOUT)
         };
         let written = (|| {
-            run(&["read-tree", "HEAD"], &[])?;
-            run(&["add", "--all", "--", ":/"], &[])?;
-            let tree = run(&["write-tree"], &[])?;
-            let tree = String::from_utf8_lossy(&tree).trim().to_owned();
-            let parents: Vec<String> = parents.iter().map(CommitId::to_string).collect();
-            let mut words = vec!["commit-tree", "--no-gpg-sign", &tree, "-F", "-"];
-            words.extend(parents.iter().flat_map(|parent| ["-p", parent]));
-            run(&words, message.as_bytes())
+            run(&["read-tree", "HEAD"])?;
+            run(&["add", "--all", "--", ":/"])?;
+            run(&["write-tree"])
         })();
         let _ = std::fs::remove_file(&index);
-        let id = String::from_utf8_lossy(&written?).trim().to_owned();
-        id.parse().map_err(|_| GitError::Unchanged)
+        let tree = String::from_utf8_lossy(&written?).trim().to_owned();
+        self.write_commit_of_tree(&tree, parents, message)
     }
 
-    /// Returns the commits of this worktree's reflog that are reachable from none of these and no branch.
+    /// Writes a commit with these parents and the tree of a commit, on no branch.
+    pub fn write_commit_of_tree(
+        &self,
+        tree: &str,
+        parents: &[CommitId],
+        message: &str,
+    ) -> Result<CommitId, GitError> {
+        let mut git = self.worktree_git();
+        git.args(["commit-tree", "--no-gpg-sign", tree, "-F", "-"]);
+        git.args(parents.iter().flat_map(|parent| ["-p".to_owned(), parent.to_string()]));
+        let id = command::run_git_for(git, message.as_bytes(), TIMEOUT)?;
+        String::from_utf8_lossy(&id).trim().parse().map_err(|_| GitError::Unchanged)
+    }
+
+    /// Returns the commits of a worktree's reflog that are reachable from none of these and no branch.
     pub fn unreachable_of_reflog(
         &self,
+        worktree: &LinkedWorktree,
         heads: &BTreeSet<CommitId>,
     ) -> Result<Vec<CommitId>, GitError> {
-        let log = git_file::read_text(&self.git_dir().join("logs/HEAD")).unwrap_or_default();
+        let log = git_file::read_text(&worktree.record.join("logs/HEAD")).unwrap_or_default();
         let new = log.lines().filter_map(|line| line.split(' ').nth(1)?.parse().ok());
         let seen: BTreeSet<CommitId> = new.collect();
         if seen.is_empty() {
             return Ok(Vec::new());
         }
-        let mut git = self.git_command();
+        let mut git = self.worktree_git();
         git.args(["rev-list", "--ignore-missing", "--stdin", "--not", "--branches"]);
         git.args(heads.iter().map(CommitId::to_string));
         let names: Vec<String> = seen.iter().map(CommitId::to_string).collect();
