@@ -24,7 +24,7 @@ use crate::git::{CommitId, JoinDraft, JoinStyle, Joined};
 use crate::history::sync::sync_loop::pause;
 use crate::project::error::ProjectError;
 use crate::project::task_worktrees::{
-    QueuedLanding, SetupFailed, TaskWorktree, TaskWorktrees, WorktreeSetup, last_work,
+    QueuedLanding, SetupFailed, TaskWorktree, TaskWorktrees, WorktreeSetup,
 };
 use crate::project::trust::RulePrograms;
 use crate::project::workspace::{Workspace, agent_author};
@@ -341,7 +341,7 @@ impl LandingRun<'_> {
         let id: CommitId = commit.as_str().parse().expect("it is the name of a commit");
         let tree = name(repository.root_tree(id)?.to_string());
         let landing = noted.unwrap_or(Landing { onto: onto.clone(), commit, tree, checks });
-        let base = last_work(self.task).map_or(onto, |work| work.base.clone());
+        let base = self.task.work().map_or(onto, |work| work.base.clone());
         let branch = self.worktrees.branch_of(&self.task.id);
         let work = WorkBranch { branch, base, head: name(self.head.to_string()) };
         Ok(LandingEnd::Landed { landing, work })

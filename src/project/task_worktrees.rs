@@ -250,11 +250,6 @@ fn kept_reference(task: &TaskId) -> String {
     format!("refs/aof/work/{task}")
 }
 
-/// Returns the latest work in the history of a task.
-pub(crate) fn last_work(task: &Task) -> Option<&WorkBranch> {
-    task.work()
-}
-
 /// Returns the branch that is checked out in a folder.
 fn branch_in(folder: &Path) -> Result<Option<BranchName>, ProjectError> {
     let head = Repository::discover(folder)?.head_for_reading()?;
