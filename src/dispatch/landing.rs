@@ -33,7 +33,7 @@ use crate::system::crash_points;
 use crate::tasks::publish::secrets_of;
 use crate::tasks::view::task_view::show;
 use checks::{CheckRun, run_check};
-use target::LandingTarget;
+use target::{LandingTarget, TargetTip};
 
 /// The trailer of a landing, with the ticket of its visit.
 const TRAILER: &str = "Aof-Land";
@@ -142,7 +142,8 @@ impl LandingRun<'_> {
     /// Lands the work on the target as it is now. Returns `None` if that has moved meanwhile.
     fn attempt(&self, order: &mut LandingOrder<'_>) -> Result<Option<LandingEnd>, ProjectError> {
         let (repository, onto) = (&self.worktrees.repository, &self.target.onto);
-        let tip = self.target.fetch(Instant::now() + REMOTE)?;
+        let before = self.target.fetch(Instant::now() + REMOTE)?;
+        let tip = before.commit;
         if let Some(commit) = self.landed_before(order.ticket, tip)? {
             if !order.is_dry {
                 self.target.bring(tip)?;
@@ -154,7 +155,7 @@ impl LandingRun<'_> {
         }
         let place = self.worktrees.add_landing(&self.task.id, onto, tip, order.is_stopped);
         let mut place = place.map_err(SetupFailed::into_error)?;
-        let end = self.join_and_land(order, &mut place, tip);
+        let end = self.join_and_land(order, &mut place, before);
         self.worktrees.remove_detached(&place.folder)?;
         end
     }
@@ -179,9 +180,9 @@ impl LandingRun<'_> {
         &self,
         order: &mut LandingOrder<'_>,
         place: &mut TaskWorktree,
-        tip: CommitId,
+        before: TargetTip,
     ) -> Result<Option<LandingEnd>, ProjectError> {
-        let onto = &self.target.onto;
+        let (onto, tip) = (&self.target.onto, before.commit);
         let joined = match self.join(order, place, tip)? {
             Joined::Done(commit) => commit,
             Joined::Conflict(files) => return Ok(Some(self.conflict(&files))),
@@ -201,7 +202,7 @@ impl LandingRun<'_> {
             self.worktrees.note_landing(&self.task.id, landing)?;
         }
         crash_points::point("land.checked");
-        if !self.target.push(joined)? {
+        if !self.target.push(joined, before)? {
             return Ok(None);
         }
         crash_points::point("land.pushed");

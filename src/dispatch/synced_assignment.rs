@@ -188,7 +188,7 @@ impl Offers {
             return Ok(OfferOutcome::Given);
         };
         workspace.repository.make_durable(&prepared)?;
-        match workspace.repository.push(upstream, prepared.last(), self.prompts)? {
+        match workspace.repository.push(upstream, prepared.last(), None, self.prompts)? {
             Ok(Pushed::Done) => {}
             Ok(Pushed::Moved { .. }) => {
                 info!(

@@ -1,8 +1,9 @@
 //! Fetches from and pushes to the remote that this repository is synced with. Runs git's own command line, so addresses,
-//! credentials, ssh and proxies are those of the user's git. Moves remote-tracking branches, and the remote's branch by a plain
-//! push; never forces, never moves a local branch. Holds no lock, since a remote may take long.
+//! credentials, ssh and proxies are those of the user's git. Moves remote-tracking branches, and the remote's branch forward; never
+//! moves a local branch. Holds no lock, since a remote may take long.
 //!
-//! A push is a compare-and-swap: the remote accepts it only as a fast-forward. The user's `pre-push` hook runs.
+//! A push is a compare-and-swap: the remote accepts it only as a fast-forward, and with a lease only from that very commit. The user's
+//! `pre-push` hook runs.
 
 use std::io::IsTerminal;
 use std::os::unix::fs::MetadataExt;
@@ -133,16 +134,19 @@ impl Repository {
         Ok(None)
     }
 
-    /// Pushes a commit to the remote's branch. The remote accepts it only as a fast-forward.
+    /// Pushes a commit to the remote's branch. The remote accepts it only as a fast-forward; with a `lease`, only if its branch is at
+    /// that commit, which must be an ancestor.
     pub fn push(
         &self,
         upstream: &Upstream,
         commit: CommitId,
+        lease: Option<CommitId>,
         prompts: Prompts,
     ) -> Result<Result<Pushed, RemoteError>, GitError> {
         let Upstream { remote, reference, .. } = upstream;
         let mut git = self.remote_git_command(prompts)?;
-        git.args(["push", "--porcelain", "--no-follow-tags", "--recurse-submodules=no", remote]);
+        git.args(["push", "--porcelain", "--no-follow-tags", "--recurse-submodules=no"]);
+        git.args(lease.map(|lease| format!("--force-with-lease={reference}:{lease}"))).arg(remote);
         git.arg(format!("{commit}:{reference}"));
         let finished = match run_remote_git(git, prompts) {
             Ok(finished) => finished,

@@ -22,6 +22,15 @@ pub(super) struct LandingTarget<'a> {
     checkout: Checkout,
 }
 
+/// The target before a landing.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TargetTip {
+    /// The commit with which the work is joined.
+    pub commit: CommitId,
+    /// The commit of the remote's branch, an ancestor of that or the same; `None` without one.
+    there: Option<CommitId>,
+}
+
 /// The worktree that has the target checked out.
 enum Checkout {
     /// The tasks are beside the code.
@@ -70,20 +79,21 @@ impl<'a> LandingTarget<'a> {
     }
 
     /// Returns the newest commit of the target, at the remote if that is further. Fails if the two differ otherwise.
-    pub(super) fn fetch(&self, deadline: Instant) -> Result<CommitId, ProjectError> {
+    pub(super) fn fetch(&self, deadline: Instant) -> Result<TargetTip, ProjectError> {
         let (repository, onto) = (&self.repository, &self.onto);
         let local = head_of(repository, onto)?.commit;
         let local = local.ok_or_else(|| self.gone())?;
-        let Some(upstream) = &self.upstream else { return Ok(local) };
+        let alone = TargetTip { commit: local, there: None };
+        let Some(upstream) = &self.upstream else { return Ok(alone) };
         let Some(there) = repository.fetch(upstream, Prompts::AtTerminal, deadline)?? else {
-            return Ok(local);
+            return Ok(alone);
         };
         if repository.is_ancestor(local, there)? {
-            return Ok(there);
+            return Ok(TargetTip { commit: there, there: Some(there) });
         }
         // The engine's own commits are pushed by whoever is first.
         if repository.is_ancestor(there, local)? && matches!(self.checkout, Checkout::OfTasks) {
-            return Ok(local);
+            return Ok(TargetTip { commit: local, there: Some(there) });
         }
         let distance = repository.distance(local, there)?;
         let name = upstream.name();
@@ -143,10 +153,11 @@ impl<'a> LandingTarget<'a> {
         }
     }
 
-    /// Pushes the commit, if there is a remote. Returns false if its branch has moved meanwhile. Fails if its rules refuse the push.
-    pub(super) fn push(&self, commit: CommitId) -> Result<bool, ProjectError> {
+    /// Pushes the commit, if there is a remote. Returns false if its branch has moved meanwhile, also backwards. Fails if its rules refuse
+    /// the push.
+    pub(super) fn push(&self, commit: CommitId, before: TargetTip) -> Result<bool, ProjectError> {
         let Some(upstream) = &self.upstream else { return Ok(true) };
-        match self.repository.push(upstream, commit, Prompts::AtTerminal)?? {
+        match self.repository.push(upstream, commit, before.there, Prompts::AtTerminal)?? {
             Pushed::Done => Ok(true),
             Pushed::Moved { .. } => Ok(false),
             Pushed::Rejected { message, refusal } => Err(unfit(

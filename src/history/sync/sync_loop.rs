@@ -324,7 +324,7 @@ impl SyncRun<'_> {
     fn offer(&mut self, commit: CommitId) -> Result<Option<SyncEnd>, ProjectError> {
         self.offered += 1;
         let repository = &self.workspace.repository;
-        Ok(match repository.push(&self.upstream, commit, self.options.prompts)? {
+        Ok(match repository.push(&self.upstream, commit, None, self.options.prompts)? {
             Ok(Pushed::Done) => Some(SyncEnd::Same),
             Ok(Pushed::Moved { message }) => {
                 let is_unmoved = self.refused.as_ref().is_some_and(|(tip, _)| *tip == self.tip);

@@ -201,6 +201,25 @@ fn a_remote_gets_it_first() {
 }
 
 #[test]
+fn commits_that_the_remote_dropped_meanwhile_do_not_come_back() {
+    let env = project();
+    with_remote(&env);
+    env.write("bad.txt", "bad\n");
+    env.commit_all("bad");
+    env.git(&["push", "--quiet"]);
+    let id = written(&env, "made.txt", "made\n");
+    let hub = env.path("../hub.git").display().to_string();
+    let rewind = format!("git -C '{hub}' update-ref refs/heads/main main~1");
+    let refused = land(&env, &id, &["--check", &rewind]).code(4);
+    assert!(refused.stderr.contains("`main` has 1 commit that origin/main lacks"), "{refused}");
+    assert_eq!(
+        env.git(&["-C", "../hub.git", "log", "--format=%s", "-1", "main"]),
+        "Tasks live on the branch aof\n"
+    );
+    assert_eq!(stand(&env, &id), "ready land -");
+}
+
+#[test]
 fn a_refused_push_moves_nothing() {
     let env = project();
     with_remote(&env);
