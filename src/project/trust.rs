@@ -221,13 +221,8 @@ impl RulePrograms {
         for (program, usual) in self.named.iter().filter(|(one, _)| wanted(one.kind, &one.place)) {
             for folder in [usual.as_path(), folder] {
                 let values = program.environment.iter().map(|(_, value)| value);
-                let texts = program.command.iter().chain(values);
-                let names: HashSet<String> =
-                    texts.flat_map(|text| names_in(text, folder)).collect();
-                let found = named_files(program, folder)?.into_keys();
-                files.extend(found.filter(|path| {
-                    path.starts_with('.') || names.contains(path) && is_script(&folder.join(path))
-                }));
+                let texts: Vec<&String> = program.command.iter().chain(values).collect();
+                files.extend(named_scripts(&texts, folder)?.into_keys());
             }
         }
         Ok(files)
@@ -355,9 +350,51 @@ fn state_folder() -> PathBuf {
 }
 
 /// Returns the tracked files that the program may run, each with the blob of its content in the worktree. Includes too many files rather
-/// than too few.
+/// than too few. Of what a landing checks, only scripts count: each landing may bring tests and data.
 fn named_files(
     program: &RuleProgram,
+    folder: &Path,
+) -> Result<BTreeMap<String, String>, ProjectError> {
+    let (words, checks) = checks_apart(&program.command);
+    let values = program.environment.iter().map(|(_, value)| value);
+    let mut files = files_named_by(&words.into_iter().chain(values).collect::<Vec<_>>(), folder)?;
+    files.extend(named_scripts(&checks, folder)?);
+    Ok(files)
+}
+
+/// Returns the words of a command; for `aof land`, without the checks, which come second.
+fn checks_apart(command: &[String]) -> (Vec<&String>, Vec<&String>) {
+    let is_aof = |word: &String| word == "{aof}" || word == "aof" || word.ends_with("/aof");
+    let is_landing = matches!(command, [first, second, ..] if is_aof(first) && second == "land");
+    let (mut words, mut checks, mut is_check) = (Vec::new(), Vec::new(), false);
+    for word in command {
+        let is_given = is_landing && (is_check || word.starts_with("--check="));
+        if is_given {
+            checks.push(word);
+        } else {
+            words.push(word);
+        }
+        is_check = !is_check && word == "--check";
+    }
+    (words, checks)
+}
+
+/// Returns the tracked scripts and settings that these texts name, each with the blob of its content.
+fn named_scripts(
+    texts: &[&String],
+    folder: &Path,
+) -> Result<BTreeMap<String, String>, ProjectError> {
+    let names: HashSet<String> = texts.iter().flat_map(|text| names_in(text, folder)).collect();
+    let mut files = files_named_by(texts, folder)?;
+    files.retain(|path, _| {
+        path.starts_with('.') || names.contains(path) && is_script(&folder.join(path))
+    });
+    Ok(files)
+}
+
+/// Returns the tracked files that these texts name, alone or by their folder, each with the blob of its content.
+fn files_named_by(
+    texts: &[&String],
     folder: &Path,
 ) -> Result<BTreeMap<String, String>, ProjectError> {
     let repository = Repository::discover(folder)?;
@@ -367,9 +404,7 @@ fn named_files(
         !repository.own_path(path).is_some_and(|path| path.starts_with("tasks/"))
     };
     let tracked: Vec<_> = repository.tracked_files()?.into_iter().filter(is_program).collect();
-    let values = program.environment.iter().map(|(_, value)| value);
-    let texts = program.command.iter().chain(values);
-    let mut names: Vec<String> = texts.flat_map(|text| names_in(text, root)).collect();
+    let mut names: Vec<String> = texts.iter().flat_map(|text| names_in(text, root)).collect();
     let mut seen = HashSet::new();
     let mut found = BTreeMap::new();
     while let Some(name) = names.pop() {

@@ -172,6 +172,38 @@ fn a_dry_run_joins_and_checks_and_moves_nothing() {
 }
 
 #[test]
+fn trust_in_a_lander_outlives_what_it_lands() {
+    let env = project();
+    let land = "[aof, land, '{ticket}', --check, 'test -d test && sh check.sh && ls *.txt']";
+    env.write(
+        ".aof/branch/org.yaml",
+        format!("roles: {{coders: {{agents: [coder]}}, landers: {{agents: [lander]}}}}\nagents: {{lander: {{run: {{workspace: checkout, attempts: 1, command: {land}}}}}}}\n"),
+    );
+    env.git(&["-C", ".aof/branch", "commit", "--quiet", "--all", "--message", "lander"]);
+    let run = |trusted: &str| {
+        let mut command = env.aof_command(&["run", "--agent", "lander"]);
+        command.env("AOF_TRUST", trusted);
+        env.run(command)
+    };
+    let ids = ["made.txt", "two.txt"].map(|file| written(&env, file, "made\n"));
+    for id in &ids {
+        let folder = format!(".aof/work/{id}");
+        env.write(&format!("{folder}/test/{id}.txt"), "test\n");
+        env.write(&format!("{folder}/made.txt"), "made\n");
+        env.git(&["-C", &folder, "add", "--all"]);
+        env.git(&["-C", &folder, "commit", "--quiet", "--message", "tests"]);
+    }
+    let refused = run("").code(7);
+    let hash = refused.stderr.split("AOF_TRUST=").nth(1).unwrap().split('`').next().unwrap();
+    let _ = run(hash).success();
+    assert!(ids.iter().all(|id| stand(&env, id) == "complete - -"));
+    // A script is another matter.
+    let id = written(&env, "check.sh", "true\n");
+    let _ = run(hash).code(1);
+    assert_eq!(stand(&env, &id), "blocked land -");
+}
+
+#[test]
 fn a_check_that_changes_what_it_checks_fails() {
     let env = project();
     let id = written(&env, "made.txt", "made\n");
