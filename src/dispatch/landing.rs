@@ -44,7 +44,7 @@ const MOST_FILES: usize = 20;
 /// The time for the remote's answer.
 const REMOTE: Duration = Duration::from_mins(2);
 
-/// A landing that somebody asks for.
+/// The arguments of a landing.
 pub(crate) struct LandingOrder<'a> {
     /// The visit that it completes.
     pub ticket: &'a Ticket,

@@ -171,8 +171,8 @@ impl<'a> LandingTarget<'a> {
         }
     }
 
-    /// Moves the local branch, and the files that are checked out, to a commit that the remote has. Returns false if the branch has moved
-    /// meanwhile, and has no remote.
+    /// Moves the local branch and its checked-out files to a commit. Returns false if another command moved the branch first. If a remote
+    /// has the commit already, a failure is only a warning.
     pub(super) fn bring(&self, to: CommitId) -> Result<bool, ProjectError> {
         let onto = &self.onto;
         let now = head_of(&self.repository, onto)?;
