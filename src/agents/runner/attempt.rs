@@ -68,6 +68,8 @@ pub(crate) struct Attempt<'a> {
 /// An ended attempt. The record has its ending; an answer belongs to [`RunEnding::Verdict`].
 pub(crate) struct EndedAttempt {
     pub record: RunRecord,
+    /// The result of writing the record.
+    pub kept: Result<(), StoreError>,
     pub answer: Option<RunAnswer>,
     pub took: Duration,
     /// The worktree in which the program worked, and the right to work there.
@@ -248,9 +250,9 @@ impl<'a> Attempt<'a> {
             Err(failed) => {
                 let (how, why) = setup_ending(failed)?;
                 record.end = Some(RunEnd::new((self.project.clock)(), how, why));
-                write_record(folder, &record, control);
+                let kept = folder.note(&record);
                 let (answer, place, took) = (None, None, begun.elapsed());
-                return Ok(EndedAttempt { record, answer, took, place });
+                return Ok(EndedAttempt { record, kept, answer, took, place });
             }
         };
         let signing_key = workspace.repository.key_by_name();
@@ -278,8 +280,8 @@ impl<'a> Attempt<'a> {
         let answer = answer.map_err(|(how, reason)| (end.how, end.reason) = (how, reason)).ok();
         record.end = Some(end);
         record.settle_session();
-        write_record(folder, &record, control);
-        Ok(EndedAttempt { record, answer, took, place })
+        let kept = folder.note(&record);
+        Ok(EndedAttempt { record, kept, answer, took, place })
     }
 
     /// Returns the time that a program may take, and print nothing.
@@ -431,14 +433,6 @@ impl<'a> Attempt<'a> {
         let workflow = self.open.in_force.rules.workflow_of(&self.open.file.task);
         let lease = self.workplace.duty.lease.or_else(|| workflow?.lease);
         lease.map(|lease| Duration::from_secs(lease.seconds()))
-    }
-}
-
-/// Writes the record of an attempt. A failure is only reported: no verdict depends on the record.
-pub(crate) fn write_record(folder: &RunAttempt, record: &RunRecord, control: RunControl<'_>) {
-    if let Err(fault) = folder.note(record) {
-        let text = format!("the record of the attempt could not be kept: {fault}");
-        control.remark(&record.ticket, text);
     }
 }
 

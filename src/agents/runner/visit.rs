@@ -4,10 +4,12 @@
 mod budget;
 mod entry;
 mod leave;
+mod record;
 mod recover;
 mod session;
 mod stand_in;
 
+use self::record::{note_ruling, without_record};
 use self::session::session_start;
 use std::cell::{Cell, Ref, RefCell};
 use std::thread;
@@ -16,7 +18,7 @@ use std::time::{Duration, Instant};
 use jiff::SignedDuration;
 
 use super::answer::RunAnswer;
-use super::attempt::{Attempt, EndedAttempt, write_record};
+use super::attempt::{Attempt, EndedAttempt};
 use super::prompt::EarlierAttempt;
 use super::run_types::{RunControl, RunEvent, RunnerSetup, StartedAttempt};
 use super::usage_limit::{RunPlace, find_pause, note_limit, take_place};
@@ -27,10 +29,10 @@ use crate::dispatch::workspaces::left_behind;
 use crate::domain::{CompletionId, Period, RunBounds, Timestamp};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::storage::Holder;
 use crate::storage::fs::random::{chance, ulid};
 use crate::storage::header_cache::NextLooks;
 use crate::storage::runs::{Ruling, RunAttempt, RunEnding, RunRecord, RunRight, Runs, VisitRuns};
+use crate::storage::{Holder, StoreError};
 use crate::tasks::actions::release;
 use crate::tasks::plan::DryRun;
 use crate::tasks::view::task_view::show;
@@ -398,7 +400,7 @@ impl<'a> VisitRun<'a> {
         folder: RunAttempt,
     ) -> Result<Option<EarlierAttempt>, VisitStop> {
         let every = attempt.open.opening.looks_every;
-        let EndedAttempt { mut record, answer, took, place: _ } = ended;
+        let EndedAttempt { mut record, mut kept, answer, took, place: _ } = ended;
         if record.end.as_ref().is_some_and(|end| end.how == RunEnding::Waits) {
             let why = record.end.and_then(|end| end.reason);
             return Err(self.note_look(attempt, folder, why)?.into());
@@ -414,27 +416,32 @@ impl<'a> VisitRun<'a> {
             if every.is_some() {
                 self.claim(true)?;
             }
-            self.submit(answer, &attempt.run, &mut record, &folder, took)?;
-        }
-        if let Some(pause) = pause {
-            return Err(VisitEnd::Paused(pause).into());
+            kept = self.submit(answer, &attempt.run, &mut record, &folder, took)?;
         }
         let why = record.failure_reason();
-        match record.end.as_ref().map(|end| end.how) {
-            Some(RunEnding::Stopped) => return Err(VisitEnd::Stopped.into()),
-            Some(RunEnding::Overtaken) => return Err(VisitEnd::Overtaken(why).into()),
-            Some(RunEnding::Unavailable) => return Err(VisitEnd::Unavailable(why).into()),
-            Some(RunEnding::NoSession) => {
-                self.remark(format!("its earlier session is gone, and a new one begins: {why}"));
-                return Ok(None);
-            }
-            _ => {}
+        let end = match (pause, record.ending()) {
+            (Some(pause), _) => Some(VisitEnd::Paused(pause)),
+            (None, Some(RunEnding::Stopped)) => Some(VisitEnd::Stopped),
+            (None, Some(RunEnding::Overtaken)) => Some(VisitEnd::Overtaken(why.clone())),
+            (None, Some(RunEnding::Unavailable)) => Some(VisitEnd::Unavailable(why.clone())),
+            _ => None,
+        };
+        if let Some(end) = end {
+            self.report_unkept(kept);
+            return Err(end.into());
+        }
+        if record.ending() == Some(RunEnding::NoSession) {
+            kept.map_err(|fault| without_record(&fault))?;
+            self.remark(format!("its earlier session is gone, and a new one begins: {why}"));
+            return Ok(None);
         }
         let failed = self.own_failures()?;
         let (bounds, ticket) = (&attempt.bounds, self.assignment.ticket.clone());
-        let again_in = (failed < bounds.attempts).then(|| bounds.pause(failed));
+        let goes_on = kept.is_ok() && failed < bounds.attempts;
+        let again_in = goes_on.then(|| bounds.pause(failed));
         let attempt = attempt.number;
         (self.control.news)(RunEvent::AttemptFailed { ticket, attempt, why, again_in });
+        kept.map_err(|fault| without_record(&fault))?;
         Ok(Some(self.earlier(&record)?))
     }
 
@@ -488,26 +495,12 @@ impl<'a> VisitRun<'a> {
         }
         if let Some(stamp) = &ended.visit.completion {
             let (source, completion) = ("own".to_owned(), stamp.id.clone());
-            self.note_ruling(record, folder, Ok(Ruling { source, outcome, completion }));
+            let ruling = Ok(Ruling { source, outcome, completion });
+            self.report_unkept(note_ruling(record, folder, ruling));
         }
     }
 
-    /// Records the completion that an answer became, or the reason why it does not count.
-    fn note_ruling(
-        &self,
-        record: &mut RunRecord,
-        folder: &RunAttempt,
-        ruling: Result<Ruling, String>,
-    ) {
-        if let Some(end) = &mut record.end {
-            end.how = if ruling.is_ok() { RunEnding::Verdict } else { RunEnding::BadVerdict };
-            end.reason = ruling.as_ref().err().cloned();
-            end.verdict = ruling.ok();
-        }
-        write_record(folder, record, self.control);
-    }
-
-    /// Completes the visit with an answer, which ends the run. Returns only if the answer was refused.
+    /// Completes the visit with an answer, which ends the run. Returns only if the answer was refused: the result of recording that.
     fn submit(
         &self,
         answer: RunAnswer,
@@ -515,14 +508,18 @@ impl<'a> VisitRun<'a> {
         record: &mut RunRecord,
         folder: &RunAttempt,
         took: Duration,
-    ) -> Result<(), VisitStop> {
+    ) -> Result<Result<(), StoreError>, VisitStop> {
         let source = answer.source.word().to_owned();
         let completed = self.complete(answer, run, Some(record), took)?;
         let is_completed = completed.is_ok();
         let ruling = completed
             .map(|outcome| Ruling { source, outcome, completion: run.clone() })
             .map_err(|why| format!("its verdict was refused: {why}"));
-        self.note_ruling(record, folder, ruling);
-        if is_completed { Err(VisitEnd::Completed.into()) } else { Ok(()) }
+        let kept = note_ruling(record, folder, ruling);
+        if is_completed {
+            self.report_unkept(kept);
+            return Err(VisitEnd::Completed.into());
+        }
+        Ok(kept)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::record::without_record;
 use super::{VisitRun, VisitStop};
 use crate::agents::runner::answer::{AnswerSource, RunAnswer};
 use crate::agents::runner::attempt::{Attempt, OUTPUT_LIMIT};
@@ -41,10 +42,11 @@ impl VisitRun<'_> {
         let answer = if is_unsubmitted { self.answer_in(&folder, &record)? } else { None };
         if let Some(answer) = answer {
             let run = record.run.parse().or_else(|_| self.fresh_id())?;
-            self.submit(answer, &run, &mut record, &folder, Duration::ZERO)?;
+            let kept = self.submit(answer, &run, &mut record, &folder, Duration::ZERO)?;
+            kept.map_err(|fault| without_record(&fault))?;
         } else {
             // Not earlier: if this runner is killed as well, the next one still submits the answer.
-            folder.note(&record)?;
+            folder.note(&record).map_err(|fault| without_record(&fault))?;
             let how = record.end.as_ref().map(|end| end.how);
             let is_interrupted =
                 matches!(how, Some(RunEnding::Stopped | RunEnding::Lost | RunEnding::Limited));

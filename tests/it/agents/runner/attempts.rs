@@ -3,7 +3,7 @@
 use insta::assert_snapshot;
 
 use crate::support::checker::check;
-use crate::support::environment::eventually;
+use crate::support::environment::{Output, TestEnvironment, eventually};
 use crate::support::scripted_agents::{
     DONE, endings, history, line_at_home, one_gate, project_of, prompt, said_at_home, send, shown,
     stand, timeless, worked,
@@ -80,6 +80,72 @@ echo '{\"outcome\": \"complete\", \"summary\": \"Did it\"}'
     work coder complete [structured] Did it
     ");
     check(&env);
+}
+
+/// Prints that everything went well.
+const ANSWERED: &str = "echo '{\"outcome\": \"complete\", \"summary\": \"Did it\"}'\n";
+
+/// Runs an agent that removes the folder of its first two attempts, so that their records cannot be written, and then does the rest.
+/// Returns the task's id and the output.
+fn without_records(gate: &str, rest: &str) -> (TestEnvironment, String, Output) {
+    let script = format!(
+        "\
+echo x >> \"$HOME/calls\"
+at=$(dirname \"$AOF_OUTPUT\")
+until grep -q '\"pid\"' \"$at/run.json\"; do :; done
+[ $(wc -l < \"$HOME/calls\") -gt 2 ] || rm -r \"$at\"
+{rest}"
+    );
+    let rules = format!("workflow: {{gates: [{{id: work, role: worker{gate}}}]}}\n");
+    let env = project_of(&rules, &[("coder", "worker", "attempts: 1", &script)]);
+    let (id, output) = worked(&env);
+    (env, id, output)
+}
+
+#[test]
+fn an_attempt_whose_record_cannot_be_kept_is_the_last_of_its_runner() {
+    let (env, id, output) = without_records("", "exit 3\n");
+    assert_eq!(said_at_home(&env, "calls"), "x\n", "{output}");
+    assert_snapshot!(output.code(7), @"
+    exit 7
+    --- stdout
+    AOF-xxxxx: waits, 0 visits so far
+    --- stderr
+    Step 1/1: work: coder at AOF-xxxxx@0
+    warning: AOF-xxxxx@0: attempt 1 failed: `sh agents/coder.sh` ended with exit status 3; that was the last one
+    AOF-xxxxx@0 work: the record of the attempt could not be kept: cannot make `$PROJECT/.aof/runs/AOF-xxxxx@0/1/run.json`: no such file or directory (os error 2); see that this file can be written, then run the command again
+    ");
+    assert_eq!(stand(&env, &id), "ready work -");
+    // An answer that is refused is such an attempt, too.
+    let gate = ", outputs: {properties: {branch: {type: string}}, required: [branch]}";
+    let (env, _, output) = without_records(gate, ANSWERED);
+    assert_eq!(said_at_home(&env, "calls"), "x\n", "{output}");
+    assert_snapshot!(output.code(7), @"
+    exit 7
+    --- stdout
+    AOF-xxxxx: waits, 0 visits so far
+    --- stderr
+    Step 1/1: work: coder at AOF-xxxxx@0
+    warning: AOF-xxxxx@0: attempt 1 failed: its verdict was refused: one thing is wrong with the outputs for `complete` at gate `work`; fix this, all at once: - `branch` is missing: it is a text; that was the last one
+    AOF-xxxxx@0 work: the record of the attempt could not be kept: cannot make `$PROJECT/.aof/runs/AOF-xxxxx@0/1/run.json`: no such file or directory (os error 2); see that this file can be written, then run the command again
+    ");
+    check(&env);
+}
+
+#[test]
+fn a_verdict_counts_without_a_record() {
+    let (env, id, output) = without_records("", ANSWERED);
+    assert_snapshot!(timeless(&output.success().to_string()), @"
+    exit 0
+    --- stdout
+    AOF-xxxxx: complete, 1 visit
+    --- stderr
+    Step 1/1: work: coder at AOF-xxxxx@0
+    AOF-xxxxx: work → done after TIME: Did it
+    note: AOF-xxxxx@0: the record of the attempt could not be kept: cannot make `$PROJECT/.aof/runs/AOF-xxxxx@0/1/run.json`: no such file or directory (os error 2)
+    ");
+    assert_eq!(said_at_home(&env, "calls"), "x\n");
+    assert_snapshot!(history(&env, &id), @"work coder complete [structured] Did it");
 }
 
 #[test]
