@@ -9,12 +9,14 @@
 #[cfg(test)]
 mod differential;
 pub(crate) mod evaluate;
+pub(crate) mod split;
 #[cfg(test)]
 mod tests;
 pub(crate) mod value;
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use oxc_allocator::Allocator;
 use oxc_ast::ast::{
@@ -30,6 +32,8 @@ use serde_json::Value as Json;
 #[derive(Clone, Debug)]
 pub struct Condition {
     source: Arc<str>,
+    /// The mark of a stand-in of the prover, which is set when it is evaluated.
+    asked: Option<Arc<AtomicBool>>,
 }
 
 /// The reason why the evaluation of a condition failed.
@@ -46,7 +50,13 @@ impl Condition {
     /// Checks `source`, which may read `names`, or returns every fault in it, in the order of the text.
     pub fn compile(source: &str, names: &[&str]) -> Result<Self, Vec<ConditionFault>> {
         check(source, names)?;
-        Ok(Self { source: source.into() })
+        Ok(Self { source: source.into(), asked: None })
+    }
+
+    /// Returns a condition whose answer is given: false, or a failure that sets the mark.
+    pub(crate) fn stand_in(asked: Option<&Arc<AtomicBool>>) -> Self {
+        let source = if asked.is_some() { "undefined.answer" } else { "false" };
+        Self { source: source.into(), asked: asked.cloned() }
     }
 
     /// Returns the text that was compiled.
@@ -65,6 +75,9 @@ impl Condition {
 
     /// Returns whether the expression's value is truthy over the values in `scope`.
     pub fn evaluate(&self, scope: &[(&str, &Json)]) -> Result<bool, ConditionError> {
+        if let Some(asked) = &self.asked {
+            asked.store(true, Ordering::Relaxed);
+        }
         let is_truthy = |value: &value::Value<'_>| value.is_truthy();
         evaluate::evaluate(&self.source, scope, is_truthy)
     }

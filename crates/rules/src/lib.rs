@@ -69,6 +69,7 @@
 
 pub mod brief;
 pub mod events;
+pub mod prover;
 pub mod replay;
 pub mod routing;
 pub mod signing;

@@ -14,6 +14,7 @@ mod merging;
 mod merging_random;
 mod people;
 mod property;
+mod proving;
 mod random_forks;
 mod random_routes;
 mod replay;

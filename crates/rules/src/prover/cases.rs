@@ -1,0 +1,268 @@
+//! The kinds of tasks that the conditions of a workflow can tell apart, each with a task that represents it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::{Value, json};
+
+use super::projection::Model;
+use crate::condition::Condition;
+use crate::condition::split::Fact;
+use crate::routing::conditions::ConditionScope;
+use crate::workflow::rules::Rules;
+use aof_domain::{
+    Map, Priority, Routing, Station, Status, Task, TaskPlan, Timestamp, Workflow, WorkflowName,
+};
+
+/// The most combinations of facts that are tried, to find the kinds of tasks.
+const MOST_COMBINATIONS: usize = 4_096;
+/// The most kinds of tasks.
+const MOST_CASES: usize = 64;
+
+/// The place of a condition: a gate, a branch, or `None` for the end of rounds.
+pub(crate) type Place = Option<Station>;
+
+/// A kind of task: the answers of all conditions that depend on its data alone.
+pub(crate) struct Case {
+    /// A task of the kind, at no gate.
+    pub(crate) task: Task,
+    answers: BTreeMap<Place, Option<bool>>,
+}
+
+/// All kinds of tasks.
+pub(crate) struct Cases {
+    pub(crate) all: Vec<Case>,
+    /// The conditions that depend on more than that: each may hold or not.
+    pub(crate) open: Vec<Place>,
+    /// The conditions that never differ, with their answer.
+    pub(crate) constant: Vec<(Place, bool)>,
+    /// True if there are more kinds.
+    pub(crate) cut: bool,
+}
+
+impl Cases {
+    pub(crate) fn of(rules: &Rules, workflow: &Workflow, lists: &[Map]) -> Self {
+        let conditions = conditions(rules, workflow);
+        let mut facts = Vec::new();
+        let mut closed = BTreeMap::new();
+        let mut open = Vec::new();
+        for (place, condition) in &conditions {
+            match condition.facts() {
+                Some(found) => {
+                    facts.extend(found);
+                    closed.insert(place.clone(), *condition);
+                }
+                None => open.push(place.clone()),
+            }
+        }
+        let Some(tasks) = combinations(&facts, workflow) else {
+            // Too many facts: no condition is split.
+            let open = conditions.into_iter().map(|(place, _)| place).collect();
+            let task = blank(&workflow.name);
+            let with_list = |input: &Map| Case { task: begun(&task, input), answers: BTreeMap::new() };
+            let all = lists.iter().map(with_list).collect();
+            return Self { all, open, constant: Vec::new(), cut: false };
+        };
+        let mut kinds: BTreeMap<Vec<Option<bool>>, Task> = BTreeMap::new();
+        for task in tasks {
+            let scope = ConditionScope::new(&task, &[]);
+            let answers = closed.values().map(|one| one.evaluate(&scope.names()).ok()).collect();
+            drop(scope);
+            kinds.entry(answers).or_insert(task);
+        }
+        let never_differs = |index: usize| {
+            let mut answers = kinds.keys().map(|answers| answers[index]);
+            let first = answers.next()??;
+            answers.all(|other| other == Some(first)).then_some(first)
+        };
+        let constant = closed.keys().enumerate();
+        let constant = constant
+            .filter_map(|(index, place)| Some((place.clone(), never_differs(index)?)))
+            .collect();
+        let mut all = Vec::new();
+        for (answers, task) in kinds {
+            for input in lists {
+                let answers = closed.keys().cloned().zip(answers.iter().copied()).collect();
+                all.push(Case { task: begun(&task, input), answers });
+            }
+        }
+        let cut = all.len() > MOST_CASES;
+        all.truncate(MOST_CASES);
+        Self { all, open, constant, cut }
+    }
+}
+
+/// Returns the conditions of the workflow.
+fn conditions<'r>(rules: &'r Rules, workflow: &Workflow) -> Vec<(Place, &'r Condition)> {
+    let all = rules.conditions.when.iter().filter(|((name, _), _)| *name == workflow.name);
+    let until = rules.conditions.until.get(&workflow.name).map(|until| (None, until));
+    all.map(|((_, station), condition)| (Some(station.clone()), condition)).chain(until).collect()
+}
+
+fn begun(task: &Task, input: &Map) -> Task {
+    let mut task = task.clone();
+    task.context.insert("input".to_owned(), Value::Object(input.clone()));
+    task
+}
+
+/// Returns a task for each combination of the facts; `None` if there are too many.
+fn combinations(facts: &[Fact], workflow: &Workflow) -> Option<Vec<Task>> {
+    let mut tags = BTreeSet::new();
+    let mut values: BTreeMap<(bool, &str), Vec<Value>> = BTreeMap::new();
+    for fact in facts {
+        match fact {
+            Fact::Tag(tag) => drop(tags.insert(tag)),
+            Fact::Metadata(key, with) => values.entry((true, key)).or_default().extend(with.clone()),
+            Fact::Plan(key, with) => values.entry((false, key)).or_default().extend(with.clone()),
+        }
+    }
+    let mut tasks = vec![blank(&workflow.name)];
+    for tag in tags {
+        let with = tasks.clone().into_iter().map(|mut task| {
+            task.tags.push(tag.clone());
+            task
+        });
+        let with: Vec<Task> = with.collect();
+        tasks.extend(with);
+        if tasks.len() > MOST_COMBINATIONS {
+            return None;
+        }
+    }
+    for ((is_metadata, key), with) in values {
+        let neighbours = if is_metadata { neighbours(&with) } else { planned(key, &with) };
+        if tasks.len() * neighbours.len() > MOST_COMBINATIONS {
+            return None;
+        }
+        let give = |task: &Task, value: &Value| {
+            let mut task = task.clone();
+            match (is_metadata, key) {
+                (true, _) => drop((!value.is_null()).then(|| task.metadata.insert(key.into(), value.clone()))),
+                (false, "priority") => task.plan.priority = value.as_str().map(str::to_owned),
+                (false, _) => task.plan.milestone = value.as_str().map(str::to_owned),
+            }
+            task
+        };
+        tasks = neighbours.iter().flat_map(|value| tasks.iter().map(move |task| give(task, value))).collect();
+    }
+    Some(tasks)
+}
+
+/// Returns values of a key of the plan: each that a condition names, and another one.
+fn planned(key: &str, with: &[Value]) -> Vec<Value> {
+    if key == "priority" {
+        return Priority::ALL.iter().map(|word| json!(word.as_str())).collect();
+    }
+    let mut values: Vec<Value> = with.iter().filter(|value| value.is_string()).cloned().collect();
+    values.extend([Value::Null, json!("another one")]);
+    values
+}
+
+/// Returns values that differ in every comparison with these literals: each of them, and those between and beside them.
+fn neighbours(with: &[Value]) -> Vec<Value> {
+    let mut values = vec![Value::Null, json!(""), json!("something else"), json!(true), json!(false)];
+    let mut numbers: Vec<f64> = with.iter().filter_map(Value::as_f64).collect();
+    numbers.push(0.0);
+    numbers.sort_by(f64::total_cmp);
+    let between = numbers.windows(2).map(|pair| f64::midpoint(pair[0], pair[1]));
+    let beside = [numbers[0] - 1.0, numbers[numbers.len() - 1] + 1.0];
+    let all: Vec<f64> = between.chain(beside).chain(numbers.iter().copied()).collect();
+    for value in with.iter().cloned().chain(all.into_iter().map(|number| json!(number))) {
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    values
+}
+
+/// Returns a task without data, at no gate.
+fn blank(workflow: &WorkflowName) -> Task {
+    let now = Timestamp::UNIX_EPOCH;
+    Task {
+        id: "AOF-task".parse().expect("it is an id"),
+        title: "A task".to_owned(),
+        description: None,
+        status: Status::Ready,
+        created: now,
+        updated: now,
+        routing: Routing::of(workflow.clone()),
+        gate: None,
+        history: Vec::new(),
+        review: None,
+        blockers: Vec::new(),
+        context: Map::new(),
+        workflow_hash: None,
+        tags: Vec::new(),
+        metadata: Map::new(),
+        plan: TaskPlan::default(),
+        depends_on: Vec::new(),
+        parent: None,
+        created_by: None,
+    }
+}
+
+impl Case {
+    /// Returns whether the task is of this kind.
+    #[cfg(test)]
+    pub(crate) fn is_like(&self, rules: &Rules, workflow: &Workflow, task: &Task) -> bool {
+        let scope = ConditionScope::new(task, &[]);
+        conditions(rules, workflow).into_iter().all(|(place, condition)| {
+            let answer = self.answers.get(&place);
+            answer.is_none_or(|answer| *answer == condition.evaluate(&scope.names()).ok())
+        })
+    }
+}
+
+/// The answer of an open condition in one step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Answer {
+    /// It fails, and says that it was asked.
+    Asked,
+    Failed,
+    Yes,
+    No,
+}
+
+/// Rules in which each condition has one answer, with the marks of those that were asked.
+pub(crate) struct Variant {
+    pub(crate) rules: Rules,
+    pub(crate) asked: Vec<Arc<AtomicBool>>,
+}
+
+impl Variant {
+    pub(crate) fn of(model: &Model<'_>, case: &Case, open: &[Place], answers: &[Answer]) -> Self {
+        let mut rules = model.capped.clone();
+        let name = &model.workflow.name;
+        let asked: Vec<_> = open.iter().map(|_| Arc::new(AtomicBool::new(false))).collect();
+        let given = open.iter().zip(answers).enumerate();
+        let given = given.map(|(index, (place, answer))| {
+            let condition = match answer {
+                Answer::Yes => None,
+                Answer::No => Some(Condition::stand_in(None)),
+                Answer::Asked | Answer::Failed => Some(Condition::stand_in(Some(&asked[index]))),
+            };
+            (place.clone(), condition)
+        });
+        let known = case.answers.iter().filter_map(|(place, answer)| {
+            let condition = (!(*answer)?).then(|| Condition::stand_in(None));
+            Some((place.clone(), condition))
+        });
+        for (place, condition) in known.chain(given) {
+            // Without a condition, the answer is yes.
+            match (place, condition) {
+                (Some(place), Some(one)) => {
+                    rules.conditions.when.insert((name.clone(), place), one);
+                }
+                (Some(place), None) => drop(rules.conditions.when.remove(&(name.clone(), place))),
+                (None, Some(one)) => drop(rules.conditions.until.insert(name.clone(), one)),
+                (None, None) => drop(rules.conditions.until.remove(name)),
+            }
+        }
+        Self { rules, asked }
+    }
+
+    /// Returns whether a mark is set since the last time, and clears it.
+    pub(crate) fn was_asked(&self, index: usize) -> bool {
+        self.asked[index].swap(false, Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,175 @@
+//! Alarms: states from which nobody who exists can bring a task to an end, and what can never happen.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::cases::Cases;
+use super::explore::Graph;
+use super::projection::Model;
+use super::story::tell;
+use crate::routing::workplace::Workplace;
+use aof_domain::{Gate, Outcome, Station, Task, listed};
+
+/// A fault of a workflow, or what may be one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Alarm {
+    /// The kind: stable, for JSON.
+    pub code: &'static str,
+    /// The gate or branch.
+    pub at: String,
+    pub message: String,
+    pub fix: String,
+    /// True if it certainly happens; false if it may, depending on what conditions read.
+    pub is_certain: bool,
+    /// The acts that lead there, the first one first; empty if none were found, or none can.
+    pub story: Vec<String>,
+}
+
+/// Returns the alarms about states from which no end can be reached.
+pub(crate) fn stuck(model: &Model<'_>, cases: &Cases, graph: &Graph) -> Vec<Alarm> {
+    let states = &graph.states;
+    let is_stuck = |at: usize| {
+        let state = &states[at];
+        state.is_explored && state.edges.is_empty() && state.refused.is_empty() && !graph.is_end(at)
+    };
+    let mut kinds: BTreeMap<(String, &'static str), (Vec<usize>, String, &'static str)> = BTreeMap::new();
+    for at in (0..states.len()).filter(|at| is_stuck(*at)) {
+        for (station, code, why, fix) in reasons(model, &states[at].task) {
+            kinds.entry((station, code)).or_insert((Vec::new(), why, fix)).0.push(at);
+        }
+    }
+    let tries = |task: &Task| {
+        let moves = model.moves(task);
+        moves.iter().all(|taken| model.moved(model.rules, task, taken, usize::MAX).is_none())
+    };
+    let mut alarms: Vec<Alarm> = kinds
+        .into_iter()
+        .map(|((station, code), (found, message, fix))| {
+            let story = tell(model, cases, graph, &|at| found.contains(&at), &tries);
+            let is_certain = story.is_some();
+            let (at, fix, story) = (station, fix.to_owned(), story.unwrap_or_default());
+            Alarm { code, at, message, fix, is_certain, story }
+        })
+        .collect();
+    // What is unexplored or stuck counts as an end here: it is reported elsewhere.
+    let ends = graph.distances(|at| graph.is_end(at) || !states[at].is_explored || is_stuck(at) || !states[at].refused.is_empty());
+    if let Some(first) = (0..states.len()).find(|at| ends[*at].is_none()) {
+        let gate = states[first].task.gate.as_ref().map(|open| open.current.to_string()).unwrap_or_default();
+        let story = tell(model, cases, graph, &|at| ends[at].is_none(), &|_| true);
+        alarms.push(Alarm {
+            code: "dead_end",
+            message: format!("from gate `{gate}` no end can be reached, whatever is said"),
+            fix: "give one of the gates behind it a route to `$end`, or a condition that can hold".to_owned(),
+            at: gate,
+            is_certain: story.is_some(),
+            story: story.unwrap_or_default(),
+        });
+    }
+    alarms.sort_by_key(|alarm| (!alarm.is_certain, alarm.story.len()));
+    alarms
+}
+
+/// Returns, for each open workplace that nobody can take, the place, a code, the reason and a fix.
+fn reasons(model: &Model<'_>, task: &Task) -> Vec<(String, &'static str, String, &'static str)> {
+    let rules = model.rules;
+    let places = Workplace::open(rules, task);
+    let mut found = Vec::new();
+    for place in &places {
+        let (station, role) = (place.station(), place.role);
+        let stepped_in = *role != place.duty.role;
+        let after = if stepped_in { " once it was escalated" } else { "" };
+        let members = rules.org.role(role).map(|role| role.agents.as_slice()).unwrap_or_default();
+        let existing: Vec<_> = members.iter().filter(|agent| rules.org.is_registered(agent)).collect();
+        let (code, why, fix) = if existing.is_empty() {
+            ("nobody", format!("role `{role}` has no agents"), "add an agent to the role in org.yaml")
+        } else if place.requires_human(rules) && !existing.iter().any(|agent| agent.is_human()) {
+            let who = listed(&existing);
+            ("no_person", format!("it is for people, and role `{role}` has only {who}"), "add a person to the role in org.yaml")
+        } else {
+            let gates = listed(&place.duty.separate_from);
+            let who = listed(&existing);
+            (
+                "nobody_is_separate",
+                format!("each of role `{role}` ({who}) has worked at {gates} before"),
+                "add another agent to the role, or keep those gates apart earlier with `separateFrom`",
+            )
+        };
+        let code = if stepped_in && code != "nobody_is_separate" { "limit_without_person" } else { code };
+        found.push((station.to_string(), code, format!("nobody can take gate `{station}`{after}: {why}"), fix));
+    }
+    if places.is_empty() && let Some(open) = &task.gate {
+        let message = format!("gate `{}` waits, and nobody can move the task on", open.current);
+        found.push((open.current.to_string(), "dead_end", message, "give it a route to another gate"));
+    }
+    found
+}
+
+/// Returns the alarms about gates, branches, routes and conditions that never matter.
+pub(crate) fn dead(model: &Model<'_>, cases: &Cases, graph: &Graph) -> Vec<Alarm> {
+    if !graph.is_whole() {
+        return Vec::new();
+    }
+    let mut alarm = Alarms(Vec::new());
+    for (place, answer) in &cases.constant {
+        let Some(station) = place else { continue };
+        let (is, fix) = if *answer {
+            ("always true", "remove it, or let it read what differs between tasks")
+        } else {
+            ("never true", "fix the condition, or remove the gate")
+        };
+        alarm.add("constant_condition", station.to_string(), format!("`when` of gate `{station}` is {is}"), fix);
+    }
+    let constant: BTreeSet<String> = cases.constant.iter().filter_map(|(place, _)| Some(place.as_ref()?.to_string())).collect();
+    let mut entered = BTreeSet::new();
+    let mut taken = BTreeSet::new();
+    for state in &graph.states {
+        if let Some(open) = &state.task.gate {
+            entered.insert(open.current.to_string());
+        }
+        taken.extend(state.refused.iter().cloned());
+        taken.extend(state.edges.iter().flat_map(|edge| edge.ended.iter().cloned()));
+    }
+    for gate in &model.workflow.gates {
+        let id = gate.id.to_string();
+        if constant.contains(&id) {
+            continue;
+        }
+        if !entered.contains(&id) {
+            let fix = "let a gate before it go on to it, or remove it";
+            alarm.add("dead_gate", id.clone(), format!("no task ever comes to gate `{id}`"), fix);
+            continue;
+        }
+        let branches = gate.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default();
+        let branches = branches.iter().map(|branch| (branch.gate(), Station { gate: gate.id.clone(), branch: Some(branch.id().clone()) }));
+        for (part, station) in std::iter::once((gate, Station::from(&gate.id))).chain(branches) {
+            let name = station.to_string();
+            if constant.contains(&name) {
+                continue;
+            }
+            if station.branch.is_some() && !taken.iter().any(|(at, _)| *at == station) {
+                let fix = "fix its `when` or its role, or remove it";
+                alarm.add("dead_branch", name.clone(), format!("branch `{name}` never says anything"), fix);
+                continue;
+            }
+            for outcome in outcomes(part) {
+                if !taken.contains(&(station.clone(), outcome.clone())) {
+                    let message = format!("the route for `{outcome}` at gate `{name}` is never taken");
+                    alarm.add("dead_route", name.clone(), message, "remove it, or make it possible");
+                }
+            }
+        }
+    }
+    alarm.0
+}
+
+/// Returns the outcomes with a route of their own.
+fn outcomes(gate: &Gate) -> Vec<Outcome> {
+    gate.exits.written().map(|(outcome, _)| outcome.clone()).collect()
+}
+
+struct Alarms(Vec<Alarm>);
+
+impl Alarms {
+    fn add(&mut self, code: &'static str, at: String, message: String, fix: &str) {
+        self.0.push(Alarm { code, at, message, fix: fix.to_owned(), is_certain: true, story: Vec::new() });
+    }
+}

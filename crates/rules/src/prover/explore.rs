@@ -1,0 +1,132 @@
+//! Explores the projection of a workflow from new tasks on, each step by the engine.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::cases::Cases;
+use super::moves::{Move, Stepper};
+use super::projection::{Key, Model};
+use aof_domain::{Ending, Outcome, Station, Status, Task};
+
+/// A state of the projection.
+pub(crate) struct State {
+    pub(crate) case: usize,
+    /// A task in the state.
+    pub(crate) task: Task,
+    pub(crate) edges: Vec<Edge>,
+    /// True if each of its moves was tried.
+    pub(crate) is_explored: bool,
+    /// Completions that the engine refused: what they hand on could not be made up.
+    pub(crate) refused: Vec<(Station, Outcome)>,
+}
+
+/// A move from one state to another.
+#[derive(Debug, Clone)]
+pub(crate) struct Edge {
+    pub(crate) taken: Move,
+    pub(crate) to: usize,
+    /// The gates and branches that ended a visit, with their outcomes.
+    pub(crate) ended: Vec<(Station, Outcome)>,
+}
+
+/// The explored part of the projection.
+pub(crate) struct Graph {
+    pub(crate) states: Vec<State>,
+    pub(crate) index: HashMap<Key, usize>,
+    /// The number of steps of the engine.
+    pub(crate) steps: usize,
+}
+
+impl Graph {
+    /// Explores at most that many states.
+    pub(crate) fn explore(model: &Model<'_>, cases: &Cases, most: usize) -> Self {
+        let mut graph = Self { states: Vec::new(), index: HashMap::new(), steps: 0 };
+        for (case, kind) in cases.all.iter().enumerate() {
+            graph.add(model.key(case, &kind.task), case, kind.task.clone());
+        }
+        let mut open: VecDeque<usize> = (0..graph.states.len()).collect();
+        let mut stepper = Stepper::new(model, cases);
+        while let Some(at) = open.pop_front() {
+            if graph.states.len() > most {
+                break;
+            }
+            let (case, task) = (graph.states[at].case, graph.states[at].task.clone());
+            for taken in model.moves(&task) {
+                let results = stepper.results(case, &task, &taken);
+                if let (Move::Say(says), [], Some(open)) = (&taken, &results[..], &task.gate) {
+                    let station = Station { gate: open.current.clone(), branch: says.branch.clone() };
+                    graph.states[at].refused.push((station, says.outcome.clone()));
+                }
+                for after in results {
+                    let ended = ended(&task, &after);
+                    for after in model.variants(&task, after) {
+                        let before = graph.states.len();
+                        let to = graph.add(model.key(case, &after), case, after);
+                        if graph.states.len() > before && !graph.states[to].task.status.is_finished() {
+                            open.push_back(to);
+                        }
+                        let edge = Edge { taken: taken.clone(), to, ended: ended.clone() };
+                        graph.states[at].edges.push(edge);
+                    }
+                }
+            }
+            graph.states[at].is_explored = true;
+        }
+        graph.steps = stepper.steps;
+        graph
+    }
+
+    fn add(&mut self, key: Key, case: usize, task: Task) -> usize {
+        let next = self.states.len();
+        let at = *self.index.entry(key).or_insert(next);
+        if at == next {
+            let is_explored = task.status.is_finished();
+            self.states.push(State { case, task, edges: Vec::new(), is_explored, refused: Vec::new() });
+        }
+        at
+    }
+
+    /// Returns whether each state that can be reached was explored.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.states.iter().all(|state| state.is_explored)
+    }
+
+    /// Returns, for each state, the fewest moves to one of these; `None` if none can be reached.
+    pub(crate) fn distances(&self, to: impl Fn(usize) -> bool) -> Vec<Option<usize>> {
+        let mut into = vec![Vec::new(); self.states.len()];
+        for (from, state) in self.states.iter().enumerate() {
+            state.edges.iter().for_each(|edge| into[edge.to].push(from));
+        }
+        let mut found: Vec<Option<usize>> =
+            (0..self.states.len()).map(|at| to(at).then_some(0)).collect();
+        let mut open: VecDeque<usize> = (0..found.len()).filter(|at| found[*at].is_some()).collect();
+        while let Some(at) = open.pop_front() {
+            for from in &into[at] {
+                if found[*from].is_none() {
+                    found[*from] = found[at].map(|steps| steps + 1);
+                    open.push_back(*from);
+                }
+            }
+        }
+        found
+    }
+
+    /// Returns whether the state is a proper end: the task is finished, or a route or a limit holds it for a person.
+    pub(crate) fn is_end(&self, at: usize) -> bool {
+        let task = &self.states[at].task;
+        let explicit = |task: &Task| {
+            let last = task.history.last();
+            last.is_some_and(|last| last.gate_outcome().is_some_and(|outcome| *outcome != Outcome::Blocked))
+        };
+        let is_held = task.status == Status::Blocked && !task.blockers.iter().any(aof_domain::Blocker::is_nobody);
+        task.status.is_finished() || is_held && explicit(task)
+    }
+}
+
+/// Returns the gate or branch that ended a visit with its outcome, and the fork that it closed.
+fn ended(before: &Task, after: &Task) -> Vec<(Station, Outcome)> {
+    let Some(entry) = after.history.get(before.history.len()) else { return Vec::new() };
+    let Ending::Completed(outcome) = &entry.outcome else { return Vec::new() };
+    let fork = entry.branch.as_ref().and(entry.gate_outcome());
+    let fork = fork.map(|outcome| (Station::from(&entry.gate), outcome.clone()));
+    std::iter::once((entry.station(), outcome.clone())).chain(fork).collect()
+}

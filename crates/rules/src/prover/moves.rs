@@ -1,0 +1,200 @@
+//! The moves that are possible for a task, by those who exist; each is one step of the engine.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::cases::{Answer, Cases, Variant};
+use super::projection::{Model, put_list};
+use crate::act::{Act, Actor, Decision};
+use crate::outputs::{example, shape_of};
+use crate::routing::workplace::{Workplace, may_complete};
+use crate::transition::claims::{Limit, deadlines};
+use crate::transition::completion::passes_by_itself;
+use crate::transition::decide::{decide, rehearse};
+use crate::workflow::rules::Rules;
+use aof_domain::{
+    AgentId, BranchStatus, CheckResults, ChecklistCount, Completion, CompletionContent, Facts,
+    GateId, Map, Outcome, Status, Task, TestCount, Ticket,
+};
+
+/// A move of a task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Move {
+    Open,
+    /// A gate decides by itself.
+    Pass,
+    /// A time limit ends, and another role steps in.
+    Timeout(Option<GateId>),
+    /// A person unblocks the task, or a branch.
+    Unblock(Option<GateId>),
+    Say(Saying),
+}
+
+/// A completion.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Saying {
+    pub(crate) branch: Option<GateId>,
+    pub(crate) agent: AgentId,
+    pub(crate) outcome: Outcome,
+    /// The length of the lists that it hands on for loops.
+    pub(crate) length: Option<usize>,
+}
+
+impl Model<'_> {
+    /// Returns the moves of an open task. Of agents that differ in nothing, one moves.
+    pub(crate) fn moves(&self, task: &Task) -> Vec<Move> {
+        let rules = &self.capped;
+        let Some(open) = &task.gate else { return vec![Move::Open] };
+        if passes_by_itself(rules, task) {
+            return vec![Move::Pass];
+        }
+        let mut moves = Vec::new();
+        for place in Workplace::open(rules, task) {
+            let branch = place.branch().cloned();
+            for agent in self.speakers(task, &place) {
+                for outcome in place.outcomes(rules) {
+                    let hands_on = !self.lists_of(&place.station().gate).is_empty();
+                    let lengths = if hands_on { &[None, Some(0), Some(1), Some(2)][..] } else { &[None] };
+                    let says = |length| {
+                        let (branch, agent, outcome) = (branch.clone(), agent.clone(), outcome.clone());
+                        Move::Say(Saying { branch, agent, outcome, length })
+                    };
+                    moves.extend(lengths.iter().copied().map(says));
+                }
+            }
+            let part = branch.as_ref().and_then(|id| open.branch(id));
+            let steps_in = place.duty.escalate_to.is_some();
+            let is_due = |end: &crate::Deadline| end.limit == Limit::Timeout && end.branch == branch;
+            if steps_in && deadlines(rules, task).iter().any(is_due) {
+                moves.push(Move::Timeout(branch.clone()));
+            }
+            if part.is_some_and(|part| part.status == BranchStatus::Blocked) {
+                moves.push(Move::Unblock(branch));
+            }
+        }
+        if task.status == Status::Blocked {
+            moves.push(Move::Unblock(None));
+        }
+        moves
+    }
+
+    /// Returns the agents that may complete the workplace, one of each that differ.
+    fn speakers(&self, task: &Task, place: &Workplace<'_>) -> Vec<AgentId> {
+        let mut found = Vec::new();
+        for kind in &self.kinds {
+            let mut seen = BTreeSet::new();
+            for agent in kind {
+                if may_complete(&self.capped, task, place, agent).is_ok() && seen.insert(self.worked(task, agent)) {
+                    found.push(agent.clone());
+                }
+            }
+        }
+        found
+    }
+
+    /// Returns the task after the move under these rules; `None` if they refuse it. `number` makes the completion unique.
+    pub(crate) fn moved(&self, rules: &Rules, task: &Task, taken: &Move, number: usize) -> Option<Task> {
+        let now = task.updated.max(task.latest());
+        let person = || Actor::Person(None);
+        let decision = match taken {
+            Move::Open => decide(rules, task, &Act::Open, now),
+            Move::Pass => decide(rules, task, &Act::Pass, now),
+            Move::Timeout(branch) => {
+                let is_meant = |end: &&crate::Deadline| end.limit == Limit::Timeout && end.branch == *branch;
+                let at = deadlines(rules, task).iter().find(is_meant)?.at;
+                decide(rules, task, &Act::Timeout { branch: branch.clone() }, at)
+            }
+            Move::Unblock(branch) => {
+                let reason = Some("settled".to_owned());
+                decide(rules, task, &Act::Unblock { by: person(), branch: branch.clone(), reason }, now)
+            }
+            Move::Say(says) => rehearse(rules, task, &self.completion(task, says, number), now),
+        };
+        match decision {
+            Ok(Decision::Step(step)) if step.task != *task => Some(step.task),
+            _ => None,
+        }
+    }
+
+    /// Returns a completion with what its outcome needs.
+    pub(crate) fn completion(&self, task: &Task, says: &Saying, number: usize) -> Completion {
+        let open = task.gate.as_ref().map(|open| &open.current);
+        let gate = open.and_then(|id| self.workflow.gate(id)).map(|(_, gate)| gate);
+        let branch = says.branch.as_ref().zip(gate).and_then(|(id, gate)| gate.fork()?.branch(id));
+        let duty = branch.map(|(_, branch)| branch.duty()).or(gate.and_then(|gate| gate.duty()));
+        let shape = duty.and_then(|duty| shape_of(duty, &says.outcome)).filter(|shape| !shape.kinds.is_empty());
+        let outputs = shape.map(|shape| example(&shape));
+        let mut outputs = outputs.and_then(|value| value.as_object().cloned()).unwrap_or_default();
+        outputs.remove(crate::verdict::STATUS);
+        let lists = open.map(|open| self.lists_of(open)).unwrap_or_default();
+        for (path, length) in lists.iter().flat_map(|path| says.length.map(|length| (path, length))) {
+            put_list(&mut outputs, path, length);
+        }
+        let session = format!("session-{number}");
+        let metadata = self.has_sessions.then(|| ("session".to_owned(), session.into()));
+        let checks = CheckResults {
+            tests: Some(TestCount { passed: 1, failed: 0, not_runnable: 0 }),
+            checklist: Some(ChecklistCount::of(1, 0)),
+        };
+        Completion {
+            ticket: Ticket { branch: says.branch.clone(), ..task.ticket() },
+            gate: None,
+            agent: says.agent.clone(),
+            content: CompletionContent {
+                outcome: Some(says.outcome.to_string()),
+                summary: Some("A summary".to_owned()),
+                blockers: says.outcome.needs_blockers().then(|| vec!["The token never expires".to_owned()]),
+                outputs,
+                metadata: metadata.into_iter().collect::<Map>(),
+                ..CompletionContent::default()
+            },
+            id: format!("p{number}").parse().expect("it is an id"),
+            signature: None,
+            facts: Box::new(Facts { checks, ..Facts::default() }),
+        }
+    }
+}
+
+/// Takes steps of the engine with each possible answer of the conditions that are open.
+pub(crate) struct Stepper<'m, 'a> {
+    model: &'m Model<'a>,
+    cases: &'m Cases,
+    variants: HashMap<(usize, Vec<Answer>), Variant>,
+    /// The number of steps.
+    pub(crate) steps: usize,
+}
+
+impl<'m, 'a> Stepper<'m, 'a> {
+    pub(crate) fn new(model: &'m Model<'a>, cases: &'m Cases) -> Self {
+        Self { model, cases, variants: HashMap::new(), steps: 0 }
+    }
+
+    /// Returns the tasks after the move, one for each way in which the open conditions may answer.
+    pub(crate) fn results(&mut self, case: usize, task: &Task, taken: &Move) -> Vec<Task> {
+        let open = &self.cases.open;
+        let mut found: Vec<Task> = Vec::new();
+        let mut waiting = vec![vec![Answer::Asked; open.len()]];
+        while let Some(answers) = waiting.pop() {
+            self.steps += 1;
+            let (model, kind) = (self.model, &self.cases.all[case]);
+            let variant = self
+                .variants
+                .entry((case, answers.clone()))
+                .or_insert_with(|| Variant::of(model, kind, open, &answers));
+            let after = model.moved(&variant.rules, task, taken, self.steps);
+            let asked = (0..open.len()).filter(|at| variant.was_asked(*at));
+            let unknown: Vec<usize> = asked.filter(|at| answers[*at] == Answer::Asked).collect();
+            if let Some(first) = unknown.first() {
+                for answer in [Answer::Failed, Answer::No, Answer::Yes] {
+                    let mut with = answers.clone();
+                    with[*first] = answer;
+                    waiting.push(with);
+                }
+                continue;
+            }
+            if let Some(after) = after && !found.contains(&after) {
+                found.push(after);
+            }
+        }
+        found
+    }
+}

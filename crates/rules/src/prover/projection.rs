@@ -1,0 +1,410 @@
+//! The projection: what of a task decides its future, and the shortest history that says it.
+//!
+//! Two tasks with the same [`Key`] have the same future, but for the values of their counters within a class, which [`Model::variants`]
+//! tries. Who works is kept by kind of agent: agents of the same roles are interchangeable.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::act::LOOP_LIMIT;
+use crate::routing::loops::{self, Loop, since_round, this_round};
+use crate::routing::reviews::unanswered_at;
+use crate::transition::fold::{exhausted, is_looping};
+use crate::workflow::rules::Rules;
+use aof_domain::{
+    AgentId, Blocker, Destination, Ending, Exhausted, Gate, GateId, GateKind, Identity, LoopItem,
+    Map, Outcome, RejectionStrategy, RoleId, Status, Target, Task, Visit, Workflow,
+};
+
+/// The largest limit that is explored as it is; larger ones only keep their order.
+const MOST_RETRIES: u32 = 12;
+
+/// The lengths of lists that loops go through: none, one, or more. Of more, the last item differs from those before it.
+pub(crate) const LENGTHS: [usize; 3] = [0, 1, 2];
+
+/// What of a task decides its future.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Key(Vec<u8>);
+
+/// A workflow, as far as the projection depends on it.
+pub(crate) struct Model<'a> {
+    pub(crate) rules: &'a Rules,
+    pub(crate) workflow: &'a Workflow,
+    /// The same rules, with smaller limits.
+    pub(crate) capped: Rules,
+    /// Agents by kind: those of the same roles.
+    pub(crate) kinds: Vec<Vec<AgentId>>,
+    /// The values at which counters of ways back begin to differ.
+    bounds: Vec<u32>,
+    /// Gates from whose workers others are kept apart.
+    apart: Vec<GateId>,
+    /// True if a route leads to the gate that was visited last.
+    looks_back: bool,
+    /// True if workers are kept apart by their sessions.
+    pub(crate) has_sessions: bool,
+    roles: Vec<&'a RoleId>,
+}
+
+impl<'a> Model<'a> {
+    pub(crate) fn new(rules: &'a Rules, workflow: &'a Workflow) -> Self {
+        let gates = || workflow.gates.iter().flat_map(with_branches);
+        let duties = || gates().filter_map(Gate::duty);
+        let by_agent = duties().filter(|duty| duty.separate_by == Identity::Agent);
+        let apart: BTreeSet<GateId> = by_agent.flat_map(|duty| duty.separate_from.clone()).collect();
+        let (capped, bounds) = capped(rules, workflow);
+        let to_last = |gate: &Gate| {
+            let written = gate.exits.written().any(|(_, route)| route.to == Target::Previous);
+            let exhausted = gate.exits.on_exhausted == Exhausted::Route(Target::Previous);
+            written || exhausted || gate.can_reject() && workflow.rejection == RejectionStrategy::Previous
+        };
+        Self {
+            rules,
+            workflow,
+            kinds: kinds(rules, workflow),
+            bounds,
+            apart: apart.into_iter().collect(),
+            looks_back: workflow.gates.iter().any(to_last)
+                || workflow.repeat.as_ref().is_some_and(|repeat| repeat.on_exhausted == Exhausted::Route(Target::Previous)),
+            has_sessions: duties().any(|duty| duty.separate_by == Identity::Session),
+            roles: workflow.roles(),
+            capped,
+        }
+    }
+
+    fn place(&self, gate: &GateId) -> usize {
+        self.workflow.gate(gate).map_or(usize::MAX, |(place, _)| place)
+    }
+
+    /// Returns the class of a counter: the place of the last bound that it reaches.
+    fn class(&self, count: u32) -> usize {
+        self.bounds.iter().rposition(|bound| *bound <= count).unwrap_or(0)
+    }
+
+    /// Returns the gates, as bits, from whose workers others are kept apart, and that the agent worked at.
+    pub(crate) fn worked(&self, task: &Task, agent: &AgentId) -> u64 {
+        let entries = since_round(&task.history).iter();
+        let own = entries.filter(|entry| entry.agent.as_ref() == Some(agent));
+        let own = own.filter(|entry| matches!(entry.outcome, Ending::Completed(_)));
+        let bits = own.filter_map(|entry| self.apart.iter().position(|gate| *gate == entry.gate));
+        bits.fold(0, |set, bit| set | 1 << bit)
+    }
+
+    /// Returns what of the task decides its future.
+    pub(crate) fn key(&self, case: usize, task: &Task) -> Key {
+        let mut key = vec![byte(case), task.status as u8];
+        let Some(open) = &task.gate else { return Key(key) };
+        let role = |role: Option<&RoleId>| {
+            role.and_then(|role| self.roles.iter().position(|known| *known == role)).map_or(0, |at| byte(at) + 1)
+        };
+        let blocker = |kind: fn(&Blocker) -> bool| u8::from(task.blockers.iter().any(kind));
+        key.extend([
+            byte(self.place(&open.current)),
+            role(open.escalated.as_ref()),
+            u8::from(is_looping(self.rules, task) || exhausted(&self.capped, task).is_some() && task.status == Status::Blocked),
+            blocker(|one| matches!(one, Blocker::NoList(_))),
+            blocker(|one| matches!(one, Blocker::NoRound(_))),
+            blocker(Blocker::is_nobody),
+            open.item.map_or(0, |item| 1 + u8::from(item.next().is_none())),
+        ]);
+        for part in &open.branches {
+            key.extend([part.status as u8, role(part.escalated.as_ref())]);
+        }
+        let unanswered = unanswered_at(&task.history);
+        let gates = &self.workflow.gates;
+        for gate in gates {
+            let waits = unanswered.iter().any(|at| task.history[*at].gate == gate.id);
+            let class = self.class(count(self.returns(task, &gate.id).len()));
+            key.push(byte(class) << 1 | u8::from(waits));
+        }
+        key.push(self.sender(task).map_or(0, |at| byte(self.place(&task.history[at].gate)) + 1));
+        if self.looks_back {
+            key.extend((0..gates.len()).map(|place| self.before(task, place).map_or(0, |at| byte(at) + 1)));
+        }
+        if let Some(repeat) = &self.workflow.repeat {
+            key.push(u8::from(loops::round(&task.history) >= repeat.max));
+        }
+        for each in gates.iter().filter_map(Gate::for_each) {
+            key.push(loops::length(each, &task.context).map_or(9, |length| byte(length.min(2))));
+        }
+        for kind in &self.kinds {
+            let mut masks: Vec<u64> = kind.iter().map(|agent| self.worked(task, agent)).collect();
+            masks.sort_unstable();
+            key.extend(masks.iter().flat_map(|mask| mask.to_le_bytes().into_iter().take(1 + self.apart.len() / 8)));
+        }
+        Key(key)
+    }
+
+    /// Returns the entries by which backward routes entered the gate, as far as they count at present.
+    fn returns(&self, task: &Task, gate: &GateId) -> Vec<usize> {
+        let history = &task.history;
+        let cycle = Loop::of(self.workflow, task).filter(|cycle| cycle.has(gate));
+        let mut recent = this_round(history).len();
+        if let Some(cycle) = &cycle {
+            recent = recent.min(cycle.entries(self.workflow, history).len());
+        }
+        let item = cycle.map(|cycle| cycle.item);
+        let enters = |at: &usize| {
+            let visit = &history[*at];
+            let same = item.is_none() || visit.to_item == item;
+            visit.retry.is_some() && visit.to == Some(Destination::Gate(gate.clone())) && same
+        };
+        (history.len() - recent..history.len()).filter(enters).collect()
+    }
+
+    /// Returns the entry that sent the task to its gate, if that returns to its sender.
+    fn sender(&self, task: &Task) -> Option<usize> {
+        let here = &task.gate.as_ref()?.current;
+        self.workflow.gate(here).filter(|(_, gate)| gate.detour)?;
+        let sent = |visit: &Visit| {
+            visit.to == Some(Destination::Gate(here.clone())) && visit.gate != *here
+        };
+        task.history.iter().rposition(sent)
+    }
+
+    /// Returns the place of the last gate on the line that was visited before that one.
+    fn before(&self, task: &Task, place: usize) -> Option<usize> {
+        let earlier = |visit: &Visit| {
+            let (at, gate) = self.workflow.gate(&visit.gate)?;
+            (at < place && !gate.detour && gate.kind != GateKind::Condition).then_some(at)
+        };
+        since_round(&task.history).iter().rev().find_map(earlier)
+    }
+
+    /// Returns the task with the shortest history that has the same future, and the same task with other values of its counters: `before`
+    /// is the task that the last step changed.
+    pub(crate) fn variants(&self, before: &Task, after: Task) -> Vec<Task> {
+        if after.gate.is_none() {
+            return vec![Task { history: Vec::new(), blockers: Vec::new(), ..after }];
+        }
+        let mut found = vec![after.clone()];
+        let grown = after.history.len() > before.history.len();
+        let last = after.history.last().filter(|_| grown);
+        if let Some(Destination::Gate(to)) = last.filter(|last| last.retry.is_some()).and_then(|last| last.to.clone()) {
+            let now = count(self.returns(&after, &to).len());
+            let class = self.class(now);
+            if now > 1 && class == self.class(now - 1) && let Some(next) = self.bounds.get(class + 1) {
+                found.push(self.counting(&after, &to, *next));
+            }
+        }
+        if let (Some(repeat), Some(round)) = (&self.workflow.repeat, last.and_then(|last| last.round))
+            && round < repeat.max
+        {
+            let mut late = after.clone();
+            late.history.last_mut().into_iter().for_each(|last| last.round = Some(repeat.max));
+            found.push(late);
+        }
+        if let Some(last) = last && let (Some(from), Some(to)) = (last.item, last.to_item)
+            && to.index == from.index + 1
+        {
+            found.push(middle(&after, from));
+        }
+        found.into_iter().map(|task| self.shortened(task)).collect()
+    }
+
+    /// Returns the task with that many backward entries to the gate.
+    fn counting(&self, task: &Task, gate: &GateId, wanted: u32) -> Task {
+        let mut task = task.clone();
+        let entries = self.returns(&task, gate);
+        let Some(first) = entries.first().copied() else { return task };
+        let more = wanted.saturating_sub(count(entries.len()));
+        let copy = without_voice(&task.history[first]);
+        task.history.splice(first..first, (0..more).map(|_| copy.clone()));
+        if let Some(last) = task.history.last_mut() {
+            last.retry = last.retry.max(Some(wanted));
+        }
+        if let Some(open) = &mut task.gate {
+            open.visit += more as usize;
+        }
+        task
+    }
+
+    /// Returns the task without the entries that its future does not depend on.
+    fn shortened(&self, mut task: Task) -> Task {
+        let Some(open) = task.gate.clone() else { return task };
+        let history = std::mem::take(&mut task.history);
+        let whole = Task { history, ..task.clone() };
+        let (kept, voices) = self.needed(&whole, open.visit);
+        let tail = kept.iter().filter(|at| **at >= open.visit).count();
+        let keep = |at: usize| {
+            let entry = &whole.history[at];
+            let entry = if voices.contains(&at) { entry.clone() } else { without_voice(entry) };
+            Visit { completion: None, signature: None, ..entry }
+        };
+        task.history = kept.iter().map(|at| keep(*at)).collect();
+        let visit = task.history.len() - tail;
+        task.gate = Some(aof_domain::OpenVisit { visit, ..open });
+        task
+    }
+
+    /// Returns the entries that the future depends on, and those of them whose outcome counts.
+    fn needed(&self, task: &Task, visit: usize) -> (BTreeSet<usize>, BTreeSet<usize>) {
+        let history = &task.history;
+        let mut voices: BTreeSet<usize> = unanswered_at(history).into_iter().collect();
+        voices.extend(history.len().checked_sub(1));
+        let tail = visit.min(history.len())..history.len();
+        // Of each open branch, the last entry.
+        voices.extend(tail.clone().filter(|at| history[at + 1..].iter().all(|later| later.branch != history[*at].branch)));
+        if let Some(cycle) = Loop::of(self.workflow, task) {
+            let run = cycle.entries(self.workflow, history).len();
+            voices.extend((history.len() - run).saturating_sub(1)..history.len());
+        }
+        let mut kept = voices.clone();
+        kept.extend(history.iter().rposition(|entry| entry.round.is_some()));
+        kept.extend(history.iter().rposition(|entry| matches!(entry.outcome, Ending::Override | Ending::Reopened)));
+        voices.extend(history.iter().rposition(|entry| entry.outcome == Ending::Override));
+        kept.extend(self.sender(task));
+        let since = history.len() - since_round(history).len();
+        if self.looks_back {
+            for gate in &self.workflow.gates {
+                kept.extend((since..history.len()).rev().find(|at| history[*at].gate == gate.id));
+            }
+        }
+        let mut workers = BTreeSet::new();
+        for at in since..history.len() {
+            let entry = &history[at];
+            let counts = matches!(entry.outcome, Ending::Completed(_)) && self.apart.contains(&entry.gate);
+            if let Some(agent) = entry.agent.as_ref().filter(|_| counts) && workers.insert((agent, &entry.gate)) {
+                kept.insert(at);
+            }
+        }
+        for gate in &self.workflow.gates {
+            let mut returns = self.returns(task, &gate.id);
+            let least = self.bounds[self.class(count(returns.len()))];
+            returns.sort_by_key(|at| (!kept.contains(at), std::cmp::Reverse(*at)));
+            kept.extend(returns.into_iter().take(least as usize));
+        }
+        (kept, voices)
+    }
+
+    /// Returns the gate's list for its loop, as the outputs of the gate that hands it on.
+    pub(crate) fn lists_of(&self, gate: &GateId) -> Vec<Vec<&'a str>> {
+        let workflow: &'a Workflow = self.workflow;
+        let paths = workflow.gates.iter().filter_map(Gate::for_each).map(|each| each.path().collect::<Vec<_>>());
+        paths.filter(|path| path.first() == Some(&gate.as_str())).map(|path| path[1..].to_vec()).collect()
+    }
+
+    /// Returns the inputs with which tasks may begin, as far as loops go through them.
+    pub(crate) fn inputs(&self) -> Vec<Map> {
+        let own = self.workflow.context.input.clone().unwrap_or_default();
+        let each = self.workflow.gates.iter().filter_map(Gate::for_each);
+        let paths: Vec<Vec<&str>> = each.map(|each| each.path().collect()).collect();
+        let paths: Vec<_> = paths.iter().filter(|path| path.first() == Some(&"input")).collect();
+        if paths.is_empty() {
+            return vec![own];
+        }
+        let with = |length: usize| {
+            let mut input = own.clone();
+            paths.iter().for_each(|path| put_list(&mut input, &path[1..], length));
+            input
+        };
+        LENGTHS.iter().map(|length| with(*length)).collect()
+    }
+}
+
+/// Puts a list of that length into an object, at the path.
+pub(crate) fn put_list(object: &mut Map, path: &[&str], length: usize) {
+    match path {
+        [] => {}
+        [name] => {
+            let old = object.get(*name).and_then(Value::as_array).and_then(|list| list.first()).cloned();
+            let items = vec![old.unwrap_or_else(|| "an item".into()); length];
+            object.insert((*name).to_owned(), items.into());
+        }
+        [name, rest @ ..] => {
+            let inner = object.entry((*name).to_owned()).or_insert_with(|| Map::new().into());
+            if let Some(inner) = inner.as_object_mut() {
+                put_list(inner, rest, length);
+            }
+        }
+    }
+}
+
+/// Returns the task with an item between the first and the last, in place of the last.
+fn middle(task: &Task, from: LoopItem) -> Task {
+    let mut task = task.clone();
+    for entry in &mut task.history {
+        // The counts of the first item are not those of the next.
+        if entry.to_item == Some(from) && entry.item == Some(from) {
+            *entry = Visit { retry: None, ..without_voice(entry) };
+        }
+    }
+    if let Some(last) = task.history.last_mut() {
+        last.to_item = Some(from);
+        last.item = last.item.map(|item| LoopItem { index: item.index + 1, ..item });
+    }
+    task.gate.as_mut().into_iter().for_each(|open| open.item = Some(from));
+    task
+}
+
+/// Returns the entry with an outcome that neither asks for changes nor answers a request.
+fn without_voice(entry: &Visit) -> Visit {
+    let outcome = match &entry.outcome {
+        Ending::Completed(_) => Ending::Completed(Outcome::Failed),
+        other => other.clone(),
+    };
+    let branch = entry.branch.clone().filter(|_| entry.leaves_open());
+    Visit { outcome, branch, join: None, verdict: None, skipped: Vec::new(), blockers: Vec::new(), ..entry.clone() }
+}
+
+fn with_branches(gate: &Gate) -> impl Iterator<Item = &Gate> {
+    let branches = gate.fork().into_iter().flat_map(|fork| &fork.branches);
+    std::iter::once(gate).chain(branches.map(aof_domain::Branch::gate))
+}
+
+/// Returns the agents that exist, by kind.
+fn kinds(rules: &Rules, workflow: &Workflow) -> Vec<Vec<AgentId>> {
+    let roles = workflow.roles();
+    let mut kinds: Vec<(Vec<&RoleId>, bool, Vec<AgentId>)> = Vec::new();
+    for agent in rules.org.all_agents() {
+        let own: Vec<&RoleId> = rules.org.roles_of(agent).filter(|role| roles.contains(role)).collect();
+        if own.is_empty() || !rules.org.is_registered(agent) {
+            continue;
+        }
+        let is_human = agent.is_human();
+        match kinds.iter_mut().find(|(roles, human, _)| *roles == own && *human == is_human) {
+            Some((_, _, agents)) => agents.push(agent.clone()),
+            None => kinds.push((own, is_human, vec![agent.clone()])),
+        }
+    }
+    let mut kinds: Vec<Vec<AgentId>> = kinds.into_iter().map(|(_, _, agents)| agents).collect();
+    if roles.iter().any(|role| rules.is_open(role)) {
+        // Any agent may work there.
+        kinds.push(["agent-1", "agent-2"].iter().filter_map(|name| name.parse().ok()).collect());
+    }
+    kinds
+}
+
+/// Returns the rules with smaller limits in the same order, and the values at which a counter begins to differ.
+fn capped(rules: &Rules, workflow: &Workflow) -> (Rules, Vec<u32>) {
+    let mut capped = rules.clone();
+    let large = workflow.gates.iter().filter_map(|gate| gate.exits.max_retries);
+    let large: BTreeSet<u32> = large.filter(|limit| *limit > MOST_RETRIES).collect();
+    let mut bounds = BTreeSet::from([0, 1]);
+    for other in capped.project.workflows.iter_mut().filter(|other| other.name == workflow.name) {
+        for gate in &mut other.gates {
+            if let Some(limit) = &mut gate.exits.max_retries
+                && let Some(rank) = large.iter().position(|known| known == limit)
+            {
+                *limit = MOST_RETRIES + 1 + count(rank);
+            }
+            let goes_back = gate.can_reject() || gate.exits.written().next().is_some();
+            let limit = gate.exits.retries().unwrap_or(LOOP_LIMIT);
+            let further = match gate.exits.on_exhausted {
+                Exhausted::Block => None,
+                Exhausted::Escalate(_) => Some(limit + LOOP_LIMIT),
+                Exhausted::Route(_) => Some(limit.max(LOOP_LIMIT)),
+            };
+            bounds.extend(std::iter::once(limit).chain(further).filter(|_| goes_back));
+        }
+    }
+    (capped, bounds.into_iter().collect())
+}
+
+pub(crate) fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+fn byte(number: usize) -> u8 {
+    u8::try_from(number).unwrap_or(u8::MAX)
+}

@@ -1,0 +1,121 @@
+//! Stories: acts of the engine, by the rules as they are, that lead to a state.
+
+use std::collections::HashMap;
+
+use super::cases::Cases;
+use super::explore::Graph;
+use super::moves::{Move, Saying};
+use super::projection::Model;
+use aof_domain::{AgentId, Destination, Status, Task, listed};
+
+/// The most acts of a story.
+const MOST_ACTS: usize = 150;
+/// The most times that a story tries one way.
+const MOST_TRIES: usize = 14;
+
+/// Returns the acts that lead a task to one of the states, as sentences; the task is then as `is_reached` says. `None` if no story
+/// was found.
+pub(crate) fn tell(
+    model: &Model<'_>,
+    cases: &Cases,
+    graph: &Graph,
+    is_meant: &dyn Fn(usize) -> bool,
+    is_reached: &dyn Fn(&Task) -> bool,
+) -> Option<Vec<String>> {
+    let distances = graph.distances(is_meant);
+    let mut starts: Vec<usize> = (0..cases.all.len()).filter(|at| distances[*at].is_some()).collect();
+    starts.sort_by_key(|at| distances[*at]);
+    starts.iter().take(4).find_map(|case| {
+        walk(model, graph, &distances, (*case, &cases.all[*case].task), is_reached)
+    })
+}
+
+fn walk(
+    model: &Model<'_>,
+    graph: &Graph,
+    distances: &[Option<usize>],
+    (case, begin): (usize, &Task),
+    is_reached: &dyn Fn(&Task) -> bool,
+) -> Option<Vec<String>> {
+    let (mut task, mut acts) = (begin.clone(), Vec::new());
+    let mut tries: HashMap<(usize, usize), usize> = HashMap::new();
+    while acts.len() < MOST_ACTS {
+        let at = *graph.index.get(&model.key(case, &task))?;
+        if distances[at] == Some(0) && is_reached(&task) {
+            return Some(acts);
+        }
+        let state = &graph.states[at];
+        let mut edges: Vec<usize> = (0..state.edges.len()).collect();
+        edges.retain(|edge| distances[state.edges[*edge].to].is_some());
+        edges.retain(|edge| tries.get(&(at, *edge)).is_none_or(|times| *times < MOST_TRIES));
+        edges.sort_by_key(|edge| distances[state.edges[*edge].to]);
+        let (edge, taken, after) = edges.into_iter().find_map(|edge| {
+            let taken = meant(model, &state.task, &task, &state.edges[edge].taken)?;
+            let after = model.moved(model.rules, &task, &taken, acts.len())?;
+            Some((edge, taken, after))
+        })?;
+        *tries.entry((at, edge)).or_default() += 1;
+        acts.push(sentence(&task, &taken, &after));
+        task = after;
+    }
+    None
+}
+
+/// Returns the move for the task, by an agent like the one that moved the state's task.
+fn meant(model: &Model<'_>, state: &Task, task: &Task, taken: &Move) -> Option<Move> {
+    let Move::Say(says) = taken else { return Some(taken.clone()) };
+    let kind = model.kinds.iter().find(|kind| kind.contains(&says.agent))?;
+    let wanted = model.worked(state, &says.agent);
+    let agent: &AgentId = kind.iter().find(|agent| model.worked(task, agent) == wanted)?;
+    Some(Move::Say(Saying { agent: agent.clone(), ..says.clone() }))
+}
+
+fn sentence(before: &Task, taken: &Move, after: &Task) -> String {
+    let here = before.gate.as_ref().map(|open| open.current.to_string()).unwrap_or_default();
+    let at = |branch: &Option<aof_domain::GateId>| match branch {
+        Some(branch) => format!("`{here}/{branch}`"),
+        None => format!("`{here}`"),
+    };
+    let then = then(before, after);
+    match taken {
+        Move::Open => {
+            let tags = (!before.tags.is_empty()).then(|| format!("tags {}", listed(&before.tags)));
+            let facts = before.metadata.iter().map(|(key, value)| format!("`{key}: {value}`"));
+            let priority = before.plan.priority.iter().map(|word| format!("priority {word}"));
+            let facts: Vec<String> = tags.into_iter().chain(facts).chain(priority).collect();
+            let with = if facts.is_empty() { String::new() } else { format!(" with {}", facts.join(", ")) };
+            format!("A task{with} begins{then}")
+        }
+        Move::Pass => format!("`{here}` decides by itself{then}"),
+        Move::Timeout(branch) => {
+            let open = after.gate.as_ref();
+            let part = branch.as_ref().and_then(|id| open?.branch(id)).and_then(|part| part.escalated.as_ref());
+            let role = part.or(open.and_then(|open| open.escalated.as_ref()));
+            let role = role.map(|role| format!(", and role `{role}` must step in")).unwrap_or_default();
+            format!("The time limit of {} ends{role}", at(branch))
+        }
+        Move::Unblock(_) => format!("A person unblocks the task{then}"),
+        Move::Say(says) => format!("`{}` says `{}` at {}{then}", says.agent, says.outcome, at(&says.branch)),
+    }
+}
+
+/// Returns where the task is after an act, if it has moved.
+fn then(before: &Task, after: &Task) -> String {
+    let last = after.history.last().and_then(|last| last.to.as_ref());
+    match (&after.gate, &before.gate) {
+        (Some(now), Some(old)) if now.current == old.current => match after.status {
+            Status::Blocked if before.status != Status::Blocked => ": the task is blocked there".to_owned(),
+            _ => String::new(),
+        },
+        (Some(now), _) => {
+            let held = if after.status == Status::Blocked { ", and is blocked" } else { "" };
+            match last {
+                Some(Destination::Gate(_)) if after.history.last().is_some_and(|last| last.retry.is_some()) => {
+                    format!(": the task goes back to `{}`{held}", now.current)
+                }
+                _ => format!(": the task is at `{}`{held}", now.current),
+            }
+        }
+        (None, _) => format!(": the task is {}", after.status),
+    }
+}

@@ -1,0 +1,304 @@
+//! The prover: its projection has each state of the engine, and its answers are those of a naive search.
+
+
+use super::random_routes::valid_with;
+use super::world::{completion, gate, id, with, workflow};
+use crate::prover::cases::Cases;
+use crate::prover::explore::Graph;
+use crate::prover::projection::Model;
+use crate::{Act, Actor, Decision, Limit, Rules, Workplace, deadlines, decide, passes_by_itself, rehearse};
+use aof_domain::*;
+
+/// Returns numbers below a limit: the same ones in the same order for a seed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        usize::try_from((self.0 >> 33) % limit as u64).unwrap()
+    }
+
+    fn once_in(&mut self, times: usize) -> bool {
+        self.below(times) == 0
+    }
+}
+
+const ROLES: [&str; 4] = ["dev", "qa", "lead", "po"];
+const WHENS: [&str; 6] = [
+    "tags.includes('x')",
+    "!tags.includes('x')",
+    "metadata.size > 3",
+    "gateHistory.length % 2 === 0",
+    "priority === 'high' || tags.includes('y')",
+    "metadata.a.b",
+];
+
+fn random_org(random: &mut Random) -> Org {
+    let agents = ["agent-1", "agent-2", "agent-3", "human-ada"];
+    let role = |random: &mut Random| {
+        let mut chosen: Vec<AgentId> =
+            agents.iter().filter(|_| random.below(5) < 3).map(|name| id(name)).collect();
+        if chosen.is_empty() && !random.once_in(4) {
+            chosen.push(id(agents[random.below(4)]));
+        }
+        Role { agents: chosen, require_human: random.once_in(9), ..Role::default() }
+    };
+    Org { roles: ROLES.iter().map(|name| (id(name), role(random))).collect(), ..Org::default() }
+}
+
+fn random_target(random: &mut Random, count: usize) -> Target {
+    match random.below(12) {
+        0 | 1 => Target::Next,
+        2 => Target::Origin,
+        3 => Target::Previous,
+        4 => Target::End,
+        5 => Target::Fail,
+        6 => Target::Hold,
+        _ => Target::Gate(id(&format!("g{}", random.below(count)))),
+    }
+}
+
+fn random_duty(random: &mut Random, index: usize, gate: Gate) -> Gate {
+    with(gate, |duty| {
+        duty.can_reject = index > 0 && random.once_in(2);
+        duty.can_skip = random.once_in(7);
+        if random.once_in(4) {
+            duty.timeout = Some(id("5m"));
+            duty.escalate_to = Some(id(ROLES[random.below(4)])).filter(|role| *role != duty.role);
+        }
+        for other in 0..index {
+            if random.once_in(4) {
+                duty.separate_from.push(id(&format!("g{other}")));
+            }
+        }
+        if !duty.separate_from.is_empty() && random.once_in(6) {
+            duty.separate_by = Identity::Session;
+        }
+    })
+}
+
+fn random_gate(random: &mut Random, index: usize, count: usize) -> Gate {
+    let name = format!("g{index}");
+    let role = ROLES[random.below(4)];
+    let mut made = random_duty(random, index, gate(&name, role));
+    if random.once_in(4) {
+        made.when = Some(WHENS[random.below(WHENS.len())].into());
+    }
+    match random.below(10) {
+        0 if index > 0 => made.detour = true,
+        1 => {
+            let when = made.when.take().unwrap_or_else(|| "gateHistory.length % 3 === 1".into());
+            let routes = ["true", "false"].map(|word| (id(word), Route::to(random_target(random, count))));
+            made = Gate { kind: GateKind::Condition, when: Some(when), ..gate(&name, "dev") };
+            made.exits.routes = routes.to_vec();
+            return made;
+        }
+        2 | 3 => {
+            let branches = (0..2 + random.below(2)).map(|part| {
+                let role = ROLES[random.below(4)];
+                let part = gate(&format!("{name}b{part}"), role);
+                let mut part = random_duty(random, index, part);
+                if random.once_in(4) {
+                    part.when = Some(WHENS[random.below(WHENS.len())].into());
+                }
+                Branch::new(part).unwrap()
+            });
+            let branches = branches.collect();
+            let join = JoinStrategy::ALL[random.below(3)];
+            made = Gate { kind: GateKind::Fork(Fork { branches, join }), when: made.when, ..gate(&name, "dev") };
+        }
+        _ => {}
+    }
+    if random.once_in(3) && made.fork().is_none() {
+        for word in ["yes", "no"] {
+            made.exits.routes.push((id(word), Route::to(random_target(random, count))));
+        }
+    }
+    if random.once_in(3) {
+        made.exits.max_retries = Some(count32(random.below(4)));
+        made.exits.on_exhausted = match random.below(4) {
+            0 => Exhausted::Escalate(id(ROLES[random.below(4)])),
+            1 => Exhausted::Route(random_target(random, count)),
+            _ => Exhausted::Block,
+        };
+    }
+    made
+}
+
+fn count32(number: usize) -> u32 {
+    u32::try_from(number).unwrap()
+}
+
+/// Returns valid rules; `None` if the random ones are not.
+fn random_rules(seed: u64) -> Option<Rules> {
+    let mut random = Random(seed);
+    random.below(9);
+    let count = 1 + random.below(6);
+    let gates: Vec<Gate> = (0..count).map(|index| random_gate(&mut random, index, count)).collect();
+    let mut flow = workflow(gates);
+    flow.rejection = if random.once_in(2) { RejectionStrategy::Origin } else { RejectionStrategy::Previous };
+    flow.holds_rejections = random.once_in(9);
+    if random.once_in(6) {
+        let until = ["gateHistory.length > 3", "tags.includes('x')"][random.below(2)].into();
+        flow.repeat = Some(Repeat { until, max: 2, on_exhausted: Exhausted::Block });
+    }
+    if random.once_in(5) {
+        let at = random.below(count);
+        let verify = flow.gates.iter().find(|gate| gate.detour).map(|gate| gate.id.clone());
+        let list = if random.once_in(2) { "input.stories".to_owned() } else { "g0.stories".to_owned() };
+        if let GateKind::Work(duty) = &mut flow.gates[at].kind {
+            duty.for_each = Some(ForEach { list, max_items: 9, verify_each: verify });
+        }
+    }
+    let org = random_org(&mut random);
+    valid_with(flow, &org)
+}
+
+/// Returns the acts that anybody could try, whether they are allowed or not.
+fn all_acts(rules: &Rules, task: &Task, number: usize) -> Vec<(Act, Timestamp)> {
+    let now = task.updated.max(task.latest());
+    if task.gate.is_none() {
+        return vec![(Act::Open, now)];
+    }
+    if passes_by_itself(rules, task) {
+        return vec![(Act::Pass, now)];
+    }
+    let mut acts = Vec::new();
+    let branches: Vec<Option<GateId>> =
+        std::iter::once(None).chain(task.branches().map(|part| Some(part.id.clone()))).collect();
+    for place in Workplace::open(rules, task) {
+        for agent in rules.org.all_agents() {
+            for outcome in place.outcomes(rules) {
+                for length in [0, 1, 3] {
+                    let mut says = completion(agent.as_str(), outcome.as_str());
+                    says.ticket = task.ticket_of(place.branch());
+                    says.id = id(&format!("c{number}-{}", acts.len()));
+                    let session = format!("s{number}-{}", acts.len());
+                    says.content.metadata.insert("session".into(), session.into());
+                    let stories: Vec<usize> = (0..length).collect();
+                    says.content.outputs.insert("stories".into(), stories.into());
+                    acts.push((Act::Complete(says), now));
+                }
+            }
+        }
+    }
+    for end in deadlines(rules, task).into_iter().filter(|end| end.limit == Limit::Timeout) {
+        acts.push((Act::Timeout { branch: end.branch }, end.at));
+    }
+    for branch in branches {
+        let (by, reason) = (Actor::Person(None), Some("settled".into()));
+        acts.push((Act::Unblock { by, branch, reason }, now));
+    }
+    acts
+}
+
+fn tried(rules: &Rules, task: &Task, (act, now): &(Act, Timestamp)) -> Option<Task> {
+    let decision = match act {
+        Act::Complete(says) => rehearse(rules, task, says, *now),
+        other => decide(rules, task, other, *now),
+    };
+    match decision {
+        Ok(Decision::Step(step)) if step.task != *task => Some(step.task),
+        _ => None,
+    }
+}
+
+/// Returns a new task with random data.
+fn random_task(random: &mut Random) -> Task {
+    let mut task = super::world::new_task(&[]);
+    for tag in ["x", "y", "z"] {
+        if random.once_in(2) {
+            task.tags.push(tag.into());
+        }
+    }
+    if random.once_in(2) {
+        task.metadata.insert("size".into(), random.below(7).into());
+    }
+    if random.once_in(2) {
+        task.plan.priority = Some("high".into());
+    }
+    let stories: Vec<usize> = (0..random.below(5)).collect();
+    task.context.insert("input".into(), serde_json::json!({"stories": stories}));
+    task
+}
+
+fn case_of(rules: &Rules, cases: &Cases, task: &Task) -> Vec<usize> {
+    (0..cases.all.len()).filter(|case| cases.all[*case].is_like(rules, &rules.project.workflows[0], task)).collect()
+}
+
+fn drawn(rules: &Rules) -> String {
+    let flow = &rules.project.workflows[0];
+    let mut text = format!("{:?} holds {} {:?}\n", flow.rejection, flow.holds_rejections, flow.repeat);
+    for (role, known) in &rules.org.roles {
+        let names: Vec<&str> = known.agents.iter().map(AgentId::as_str).collect();
+        text += &format!("{role} {names:?} {}\n", known.require_human);
+    }
+    for gate in &flow.gates {
+        text += &format!("{} when {:?} detour {} exits {:?}\n", gate.id, gate.when, gate.detour, gate.exits);
+        let parts = gate.fork().into_iter().flat_map(|fork| fork.branches.iter().map(Branch::gate));
+        for part in std::iter::once(gate).chain(parts) {
+            if let Some(duty) = part.duty() {
+                text += &format!(
+                    "   {} {:?} {} rejects {} skips {} apart {:?} {:?} {:?} {:?}\n",
+                    part.id, part.when, duty.role, duty.can_reject, duty.can_skip, duty.separate_from, duty.separate_by, duty.escalate_to, duty.for_each
+                );
+            }
+        }
+    }
+    text
+}
+
+fn shown(task: &Task) -> String {
+    let mut text = format!("{} {:?} {:?}\n", task.status, task.gate, task.blockers);
+    for entry in &task.history {
+        text += &format!(
+            "   {} {:?} {} to {:?} retry {:?} verdict {:?} item {:?} {:?}\n",
+            entry.station(), entry.agent, entry.outcome, entry.to, entry.retry, entry.verdict, entry.item, entry.to_item
+        );
+    }
+    text
+}
+
+#[test]
+fn random_walks_of_the_engine_stay_within_the_projection() {
+    let steps: usize = std::env::var("AOF_WALK").ok().and_then(|text| text.parse().ok()).unwrap_or(20_000);
+    let first = std::env::var("AOF_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(0);
+    let (mut walked, mut seed) = (0, first);
+    while walked < steps {
+        seed += 1;
+        let Some(rules) = random_rules(seed) else { continue };
+        let flow = &rules.project.workflows[0];
+        let model = Model::new(&rules, flow);
+        let cases = Cases::of(&rules, flow, &model.inputs());
+        let began = std::time::Instant::now();
+        let graph = Graph::explore(&model, &cases, 800);
+        if began.elapsed().as_secs() > 2 {
+            println!("seed {seed}: {} states, {} steps, {:?} cases {} open {}\n{}", graph.states.len(), graph.steps, began.elapsed(), cases.all.len(), cases.open.len(), drawn(&rules));
+        }
+        if !graph.is_whole() {
+            continue;
+        }
+        let mut random = Random(seed * 77);
+        for _ in 0..3 {
+            let mut task = random_task(&mut random);
+            let case = case_of(&rules, &cases, &task);
+            for number in 0..60 {
+                let mut acts = all_acts(&rules, &task, number);
+                let mut next = None;
+                while next.is_none() && !acts.is_empty() {
+                    let act = acts.swap_remove(random.below(acts.len()));
+                    next = tried(&rules, &task, &act).map(|after| (act, after));
+                }
+                let Some((act, after)) = next else { break };
+                let known = case.iter().any(|case| graph.index.contains_key(&model.key(*case, &after)));
+                assert!(known, "seed {seed} {:?}\n{}\n{act:?}\nfrom {}\nto {}", case, drawn(&rules), shown(&task), shown(&after));
+                walked += 1;
+                task = after;
+                if task.status.is_finished() {
+                    break;
+                }
+            }
+        }
+    }
+    println!("{seed} seeds");
+}
