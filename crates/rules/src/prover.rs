@@ -83,23 +83,31 @@ pub fn prove_workflow(rules: &Rules, workflow: &Workflow, most: usize) -> Prover
         Some("its conditions tell more than 64 kinds of tasks apart".to_owned())
     } else if !graph.is_whole() {
         let left = graph.states.iter().filter(|state| !state.is_explored).count();
-        Some(format!("it has more than {most} states; {left} of those that were reached are not explored"))
+        Some(format!(
+            "it has more than {most} states; {left} of those that were reached are not explored"
+        ))
     } else {
         None
     };
-    let verdict = |alarms: &[Alarm]| match (alarms.iter().any(|alarm| alarm.is_certain), alarms, &unexplored) {
-        (true, ..) => Verdict::Refuted,
-        (false, _, Some(_)) => Verdict::Unknown,
-        (false, [], None) => Verdict::Proved,
-        (false, [_, ..], None) => Verdict::May,
-    };
+    let verdict =
+        |alarms: &[Alarm]| match (alarms.iter().any(|alarm| alarm.is_certain), alarms, &unexplored)
+        {
+            (true, ..) => Verdict::Refuted,
+            (false, _, Some(_)) => Verdict::Unknown,
+            (false, [], None) => Verdict::Proved,
+            (false, [_, ..], None) => Verdict::May,
+        };
     ProverReport {
         ends: verdict(&stuck),
         alive: verdict(&dead),
         staffing: Staffing::of(rules, workflow),
         cost: Cost::of(rules, workflow),
         states: graph.states.len(),
-        either_way: cases.open.iter().map(|place| place.as_ref().map_or("until".to_owned(), ToString::to_string)).collect(),
+        either_way: cases
+            .open
+            .iter()
+            .map(|place| place.as_ref().map_or("until".to_owned(), ToString::to_string))
+            .collect(),
         alarms: stuck.into_iter().chain(dead).collect(),
         unexplored,
     }

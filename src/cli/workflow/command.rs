@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use serde_json::json;
 
-use super::{create, run, show};
+use super::{create, prove, run, show};
 use crate::cli::render::changes;
 use crate::cli::render::table::{Cell, Table};
 use crate::cli::{ActingAgent, CYAN, CliError, CliResult, Session, counted, width};
@@ -38,6 +38,8 @@ pub(crate) enum WorkflowCommand {
     Diff(show::WorkflowDiffArgs),
     /// Check project.yaml, org.yaml and workflows/ as they are in the worktree
     Validate(ValidateArgs),
+    /// Prove that each task can come to an end, say who is indispensable, and what a task can cost
+    Prove(prove::ProveArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -57,6 +59,7 @@ pub(crate) fn run(session: &Session, command: &WorkflowCommand) -> CliResult {
         WorkflowCommand::Graph(args) => show::graph(session, args),
         WorkflowCommand::Diff(args) => show::run_diff(session, args),
         WorkflowCommand::Validate(args) => validate(session, args),
+        WorkflowCommand::Prove(args) => prove::run(session, args),
     }
 }
 

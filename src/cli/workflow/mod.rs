@@ -3,5 +3,6 @@
 pub(crate) mod command;
 pub(crate) mod create;
 pub(crate) mod draw;
+pub(crate) mod prove;
 pub(crate) mod run;
 pub(crate) mod show;

@@ -104,10 +104,10 @@ fn called(call: &CallExpression<'_>, facts: &mut Vec<Fact>) -> Option<()> {
             if !is_asked || !is_named(given, parameter) {
                 return None;
             }
-            facts.extend(tags(literals(list)?)?);
+            facts.extend(tags(&literals(list)?)?);
         }
         (object, "some", Expression::ArrowFunctionExpression(arrow)) if is_tags(object) => {
-            facts.extend(tags(wanted_tags(arrow)?)?);
+            facts.extend(tags(&wanted_tags(arrow)?)?);
         }
         _ => return None,
     }
@@ -143,7 +143,7 @@ fn function<'a, 'b>(
     Some((name.name.as_str(), arrow.body.to_expression().without_parentheses()))
 }
 
-fn tags(texts: Vec<Json>) -> Option<Vec<Fact>> {
+fn tags(texts: &[Json]) -> Option<Vec<Fact>> {
     texts.iter().map(|text| Some(Fact::Tag(text.as_str()?.to_owned()))).collect()
 }
 

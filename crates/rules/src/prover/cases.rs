@@ -60,7 +60,8 @@ impl Cases {
             // Too many facts: no condition is split.
             let open = conditions.into_iter().map(|(place, _)| place).collect();
             let task = blank(&workflow.name);
-            let with_list = |input: &Map| Case { task: begun(&task, input), answers: BTreeMap::new() };
+            let with_list =
+                |input: &Map| Case { task: begun(&task, input), answers: BTreeMap::new() };
             let all = lists.iter().map(with_list).collect();
             return Self { all, open, constant: Vec::new(), cut: false };
         };
@@ -113,7 +114,9 @@ fn combinations(facts: &[Fact], workflow: &Workflow) -> Option<Vec<Task>> {
     for fact in facts {
         match fact {
             Fact::Tag(tag) => drop(tags.insert(tag)),
-            Fact::Metadata(key, with) => values.entry((true, key)).or_default().extend(with.clone()),
+            Fact::Metadata(key, with) => {
+                values.entry((true, key)).or_default().extend(with.clone());
+            }
             Fact::Plan(key, with) => values.entry((false, key)).or_default().extend(with.clone()),
         }
     }
@@ -137,13 +140,18 @@ fn combinations(facts: &[Fact], workflow: &Workflow) -> Option<Vec<Task>> {
         let give = |task: &Task, value: &Value| {
             let mut task = task.clone();
             match (is_metadata, key) {
-                (true, _) => drop((!value.is_null()).then(|| task.metadata.insert(key.into(), value.clone()))),
+                (true, _) => drop(
+                    (!value.is_null()).then(|| task.metadata.insert(key.into(), value.clone())),
+                ),
                 (false, "priority") => task.plan.priority = value.as_str().map(str::to_owned),
                 (false, _) => task.plan.milestone = value.as_str().map(str::to_owned),
             }
             task
         };
-        tasks = neighbours.iter().flat_map(|value| tasks.iter().map(move |task| give(task, value))).collect();
+        tasks = neighbours
+            .iter()
+            .flat_map(|value| tasks.iter().map(move |task| give(task, value)))
+            .collect();
     }
     Some(tasks)
 }
@@ -160,7 +168,8 @@ fn planned(key: &str, with: &[Value]) -> Vec<Value> {
 
 /// Returns values that differ in every comparison with these literals: each of them, and those between and beside them.
 fn neighbours(with: &[Value]) -> Vec<Value> {
-    let mut values = vec![Value::Null, json!(""), json!("something else"), json!(true), json!(false)];
+    let mut values =
+        vec![Value::Null, json!(""), json!("something else"), json!(true), json!(false)];
     let mut numbers: Vec<f64> = with.iter().filter_map(Value::as_f64).collect();
     numbers.push(0.0);
     numbers.sort_by(f64::total_cmp);

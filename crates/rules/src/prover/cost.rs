@@ -39,11 +39,15 @@ impl Cost {
             let place = Workplace::at(gate).filter(|place| place.looks_every().is_some());
             if place.is_some_and(|place| TimeLimits::of(workflow, place.duty).timeout.is_none()) {
                 looks = true;
-                unlimited.push(format!("a `timeout` of gate `{}`, whose program looks again and again", gate.id));
+                unlimited.push(format!(
+                    "a `timeout` of gate `{}`, whose program looks again and again",
+                    gate.id
+                ));
             }
         }
         let is_bound = !workflow.gates.iter().any(|gate| large(&gate));
-        let most = |weigh: Weight| is_bound.then(|| Longest::find(rules, workflow, weigh)).flatten();
+        let most =
+            |weigh: Weight| is_bound.then(|| Longest::find(rules, workflow, weigh)).flatten();
         Self {
             visits: most(Weight::Visits),
             starts: most(Weight::Starts).filter(|_| !looks),
@@ -95,7 +99,8 @@ impl<'a> Longest<'a> {
         let workflow = self.workflow;
         let gate = &workflow.gates[at];
         let here = self.weigh(gate);
-        let own: Vec<Edge> = self.edges.iter().filter(|edge| edge.from == gate.id).cloned().collect();
+        let own: Vec<Edge> =
+            self.edges.iter().filter(|edge| edge.from == gate.id).cloned().collect();
         let mut most = here;
         for edge in own {
             let Destination::Gate(to) = &edge.to else { continue };
@@ -105,7 +110,11 @@ impl<'a> Longest<'a> {
                 EdgeKind::Over => self.from(to, at, counts)?,
                 EdgeKind::Return if to == sender => here + self.from(to, at, counts)?,
                 EdgeKind::Back(limit) => here + self.back(at, to, limit, counts)?,
-                EdgeKind::Return | EdgeKind::Hold | EdgeKind::Each | EdgeKind::Again(_) | EdgeKind::Exhausted(_) => continue,
+                EdgeKind::Return
+                | EdgeKind::Hold
+                | EdgeKind::Each
+                | EdgeKind::Again(_)
+                | EdgeKind::Exhausted(_) => continue,
             };
             most = most.max(further);
         }
@@ -125,11 +134,16 @@ impl<'a> Longest<'a> {
         }
         let gate = &self.workflow.gates[at];
         match &gate.exits.on_exhausted {
-            Exhausted::Escalate(_) if counts[to] < limit + LOOP_LIMIT => Some(sent + enter(self, to)?),
+            Exhausted::Escalate(_) if counts[to] < limit + LOOP_LIMIT => {
+                Some(sent + enter(self, to)?)
+            }
             Exhausted::Block | Exhausted::Escalate(_) => Some(0),
             Exhausted::Route(_) => {
-                let own = |edge: &&Edge| edge.from == gate.id && matches!(edge.way, EdgeKind::Exhausted(_));
-                let instead: Vec<Destination> = self.edges.iter().filter(own).map(|edge| edge.to.clone()).collect();
+                let own = |edge: &&Edge| {
+                    edge.from == gate.id && matches!(edge.way, EdgeKind::Exhausted(_))
+                };
+                let instead: Vec<Destination> =
+                    self.edges.iter().filter(own).map(|edge| edge.to.clone()).collect();
                 let mut most = 0;
                 for to in instead {
                     let Destination::Gate(id) = &to else { continue };
@@ -150,8 +164,14 @@ impl<'a> Longest<'a> {
     /// Returns the weight of a visit of the gate.
     fn weigh(&self, gate: &Gate) -> u64 {
         let one = |place: Workplace<'_>| {
-            let members = self.rules.org.role(place.role).map(|role| role.agents.as_slice()).unwrap_or_default();
-            let is_started = !place.requires_human(self.rules) && members.iter().any(|agent| !agent.is_human());
+            let members = self
+                .rules
+                .org
+                .role(place.role)
+                .map(|role| role.agents.as_slice())
+                .unwrap_or_default();
+            let is_started =
+                !place.requires_human(self.rules) && members.iter().any(|agent| !agent.is_human());
             u64::from(self.weight == Weight::Visits || is_started)
         };
         let items = gate.for_each().map_or(1, |each| each.max_items as u64);
@@ -159,7 +179,9 @@ impl<'a> Longest<'a> {
             (_, Weight::Rejections) => 0,
             (GateKind::Work(_), _) => Workplace::at(gate).map_or(0, one) * items,
             (GateKind::Condition, weight) => u64::from(weight == Weight::Visits),
-            (GateKind::Fork(fork), _) => fork.branches.iter().map(|branch| one(Workplace::at_branch(gate, branch))).sum(),
+            (GateKind::Fork(fork), _) => {
+                fork.branches.iter().map(|branch| one(Workplace::at_branch(gate, branch))).sum()
+            }
         }
     }
 }

@@ -31,7 +31,8 @@ pub(crate) fn stuck(model: &Model<'_>, cases: &Cases, graph: &Graph) -> Vec<Alar
         let state = &states[at];
         state.is_explored && state.edges.is_empty() && state.refused.is_empty() && !graph.is_end(at)
     };
-    let mut kinds: BTreeMap<(String, &'static str), (Vec<usize>, String, &'static str)> = BTreeMap::new();
+    let mut kinds: BTreeMap<(String, &'static str), (Vec<usize>, String, &'static str)> =
+        BTreeMap::new();
     for at in (0..states.len()).filter(|at| is_stuck(*at)) {
         for (station, code, why, fix) in reasons(model, &states[at].task) {
             kinds.entry((station, code)).or_insert((Vec::new(), why, fix)).0.push(at);
@@ -51,14 +52,25 @@ pub(crate) fn stuck(model: &Model<'_>, cases: &Cases, graph: &Graph) -> Vec<Alar
         })
         .collect();
     // What is unexplored or stuck counts as an end here: it is reported elsewhere.
-    let ends = graph.distances(|at| graph.is_end(at) || !states[at].is_explored || is_stuck(at) || !states[at].refused.is_empty());
+    let ends = graph.distances(|at| {
+        graph.is_end(at)
+            || !states[at].is_explored
+            || is_stuck(at)
+            || !states[at].refused.is_empty()
+    });
     if let Some(first) = (0..states.len()).find(|at| ends[*at].is_none()) {
-        let gate = states[first].task.gate.as_ref().map(|open| open.current.to_string()).unwrap_or_default();
+        let gate = states[first]
+            .task
+            .gate
+            .as_ref()
+            .map(|open| open.current.to_string())
+            .unwrap_or_default();
         let story = tell(model, cases, graph, &|at| ends[at].is_none(), &|_| true);
         alarms.push(Alarm {
             code: "dead_end",
             message: format!("from gate `{gate}` no end can be reached, whatever is said"),
-            fix: "give one of the gates behind it a route to `$end`, or a condition that can hold".to_owned(),
+            fix: "give one of the gates behind it a route to `$end`, or a condition that can hold"
+                .to_owned(),
             at: gate,
             is_certain: story.is_some(),
             story: story.unwrap_or_default(),
@@ -78,12 +90,21 @@ fn reasons(model: &Model<'_>, task: &Task) -> Vec<(String, &'static str, String,
         let stepped_in = *role != place.duty.role;
         let after = if stepped_in { " once it was escalated" } else { "" };
         let members = rules.org.role(role).map(|role| role.agents.as_slice()).unwrap_or_default();
-        let existing: Vec<_> = members.iter().filter(|agent| rules.org.is_registered(agent)).collect();
+        let existing: Vec<_> =
+            members.iter().filter(|agent| rules.org.is_registered(agent)).collect();
         let (code, why, fix) = if existing.is_empty() {
-            ("nobody", format!("role `{role}` has no agents"), "add an agent to the role in org.yaml")
+            (
+                "nobody",
+                format!("role `{role}` has no agents"),
+                "add an agent to the role in org.yaml",
+            )
         } else if place.requires_human(rules) && !existing.iter().any(|agent| agent.is_human()) {
             let who = listed(&existing);
-            ("no_person", format!("it is for people, and role `{role}` has only {who}"), "add a person to the role in org.yaml")
+            (
+                "no_person",
+                format!("it is for people, and role `{role}` has only {who}"),
+                "add a person to the role in org.yaml",
+            )
         } else {
             let gates = listed(&place.duty.separate_from);
             let who = listed(&existing);
@@ -93,12 +114,25 @@ fn reasons(model: &Model<'_>, task: &Task) -> Vec<(String, &'static str, String,
                 "add another agent to the role, or keep those gates apart earlier with `separateFrom`",
             )
         };
-        let code = if stepped_in && code != "nobody_is_separate" { "limit_without_person" } else { code };
-        found.push((station.to_string(), code, format!("nobody can take gate `{station}`{after}: {why}"), fix));
+        let code =
+            if stepped_in && code != "nobody_is_separate" { "limit_without_person" } else { code };
+        found.push((
+            station.to_string(),
+            code,
+            format!("nobody can take gate `{station}`{after}: {why}"),
+            fix,
+        ));
     }
-    if places.is_empty() && let Some(open) = &task.gate {
+    if places.is_empty()
+        && let Some(open) = &task.gate
+    {
         let message = format!("gate `{}` waits, and nobody can move the task on", open.current);
-        found.push((open.current.to_string(), "dead_end", message, "give it a route to another gate"));
+        found.push((
+            open.current.to_string(),
+            "dead_end",
+            message,
+            "give it a route to another gate",
+        ));
     }
     found
 }
@@ -116,9 +150,15 @@ pub(crate) fn dead(model: &Model<'_>, cases: &Cases, graph: &Graph) -> Vec<Alarm
         } else {
             ("never true", "fix the condition, or remove the gate")
         };
-        alarm.add("constant_condition", station.to_string(), format!("`when` of gate `{station}` is {is}"), fix);
+        alarm.add(
+            "constant_condition",
+            station.to_string(),
+            format!("`when` of gate `{station}` is {is}"),
+            fix,
+        );
     }
-    let constant: BTreeSet<String> = cases.constant.iter().filter_map(|(place, _)| Some(place.as_ref()?.to_string())).collect();
+    let constant: BTreeSet<String> =
+        cases.constant.iter().filter_map(|(place, _)| Some(place.as_ref()?.to_string())).collect();
     let mut entered = BTreeSet::new();
     let mut taken = BTreeSet::new();
     for state in &graph.states {
@@ -139,7 +179,9 @@ pub(crate) fn dead(model: &Model<'_>, cases: &Cases, graph: &Graph) -> Vec<Alarm
             continue;
         }
         let branches = gate.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default();
-        let branches = branches.iter().map(|branch| (branch.gate(), Station { gate: gate.id.clone(), branch: Some(branch.id().clone()) }));
+        let branches = branches.iter().map(|branch| {
+            (branch.gate(), Station { gate: gate.id.clone(), branch: Some(branch.id().clone()) })
+        });
         for (part, station) in std::iter::once((gate, Station::from(&gate.id))).chain(branches) {
             let name = station.to_string();
             if constant.contains(&name) {
@@ -147,13 +189,24 @@ pub(crate) fn dead(model: &Model<'_>, cases: &Cases, graph: &Graph) -> Vec<Alarm
             }
             if station.branch.is_some() && !taken.iter().any(|(at, _)| *at == station) {
                 let fix = "fix its `when` or its role, or remove it";
-                alarm.add("dead_branch", name.clone(), format!("branch `{name}` never says anything"), fix);
+                alarm.add(
+                    "dead_branch",
+                    name.clone(),
+                    format!("branch `{name}` never says anything"),
+                    fix,
+                );
                 continue;
             }
             for outcome in outcomes(part) {
                 if !taken.contains(&(station.clone(), outcome.clone())) {
-                    let message = format!("the route for `{outcome}` at gate `{name}` is never taken");
-                    alarm.add("dead_route", name.clone(), message, "remove it, or make it possible");
+                    let message =
+                        format!("the route for `{outcome}` at gate `{name}` is never taken");
+                    alarm.add(
+                        "dead_route",
+                        name.clone(),
+                        message,
+                        "remove it, or make it possible",
+                    );
                 }
             }
         }
@@ -170,6 +223,13 @@ struct Alarms(Vec<Alarm>);
 
 impl Alarms {
     fn add(&mut self, code: &'static str, at: String, message: String, fix: &str) {
-        self.0.push(Alarm { code, at, message, fix: fix.to_owned(), is_certain: true, story: Vec::new() });
+        self.0.push(Alarm {
+            code,
+            at,
+            message,
+            fix: fix.to_owned(),
+            is_certain: true,
+            story: Vec::new(),
+        });
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use super::cases::Cases;
 use super::moves::{Move, Stepper};
 use super::projection::{Key, Model};
-use aof_domain::{Ending, Outcome, Station, Status, Task};
+use aof_domain::{Blocker, Ending, Outcome, Station, Status, Task};
 
 /// A state of the projection.
 pub(crate) struct State {
@@ -53,7 +53,8 @@ impl Graph {
             for taken in model.moves(&task) {
                 let results = stepper.results(case, &task, &taken);
                 if let (Move::Say(says), [], Some(open)) = (&taken, &results[..], &task.gate) {
-                    let station = Station { gate: open.current.clone(), branch: says.branch.clone() };
+                    let station =
+                        Station { gate: open.current.clone(), branch: says.branch.clone() };
                     graph.states[at].refused.push((station, says.outcome.clone()));
                 }
                 for after in results {
@@ -61,7 +62,9 @@ impl Graph {
                     for after in model.variants(&task, after) {
                         let before = graph.states.len();
                         let to = graph.add(model.key(case, &after), case, after);
-                        if graph.states.len() > before && !graph.states[to].task.status.is_finished() {
+                        if graph.states.len() > before
+                            && !graph.states[to].task.status.is_finished()
+                        {
                             open.push_back(to);
                         }
                         let edge = Edge { taken: taken.clone(), to, ended: ended.clone() };
@@ -80,7 +83,13 @@ impl Graph {
         let at = *self.index.entry(key).or_insert(next);
         if at == next {
             let is_explored = task.status.is_finished();
-            self.states.push(State { case, task, edges: Vec::new(), is_explored, refused: Vec::new() });
+            self.states.push(State {
+                case,
+                task,
+                edges: Vec::new(),
+                is_explored,
+                refused: Vec::new(),
+            });
         }
         at
     }
@@ -98,7 +107,8 @@ impl Graph {
         }
         let mut found: Vec<Option<usize>> =
             (0..self.states.len()).map(|at| to(at).then_some(0)).collect();
-        let mut open: VecDeque<usize> = (0..found.len()).filter(|at| found[*at].is_some()).collect();
+        let mut open: VecDeque<usize> =
+            (0..found.len()).filter(|at| found[*at].is_some()).collect();
         while let Some(at) = open.pop_front() {
             for from in &into[at] {
                 if found[*from].is_none() {
@@ -113,12 +123,14 @@ impl Graph {
     /// Returns whether the state is a proper end: the task is finished, or a route or a limit holds it for a person.
     pub(crate) fn is_end(&self, at: usize) -> bool {
         let task = &self.states[at].task;
-        let explicit = |task: &Task| {
-            let last = task.history.last();
-            last.is_some_and(|last| last.gate_outcome().is_some_and(|outcome| *outcome != Outcome::Blocked))
-        };
-        let is_held = task.status == Status::Blocked && !task.blockers.iter().any(aof_domain::Blocker::is_nobody);
-        task.status.is_finished() || is_held && explicit(task)
+        let last =
+            task.history.last().filter(|last| last.gate_outcome() != Some(&Outcome::Blocked));
+        let by_route = last.is_some_and(|last| last.stays() || last.retry.is_some());
+        let waits = |one: &Blocker| matches!(one, Blocker::NoList(_) | Blocker::NoRound(_));
+        let parts = task.branches().flat_map(|part| &part.blockers);
+        let for_nobody = task.blockers.iter().chain(parts).any(Blocker::is_nobody);
+        let is_held = by_route || task.blockers.iter().any(waits);
+        task.status.is_finished() || task.status == Status::Blocked && is_held && !for_nobody
     }
 }
 

@@ -53,9 +53,11 @@ impl Model<'_> {
             for agent in self.speakers(task, &place) {
                 for outcome in place.outcomes(rules) {
                     let hands_on = !self.lists_of(&place.station().gate).is_empty();
-                    let lengths = if hands_on { &[None, Some(0), Some(1), Some(2)][..] } else { &[None] };
+                    let lengths =
+                        if hands_on { &[None, Some(0), Some(1), Some(2)][..] } else { &[None] };
                     let says = |length| {
-                        let (branch, agent, outcome) = (branch.clone(), agent.clone(), outcome.clone());
+                        let (branch, agent, outcome) =
+                            (branch.clone(), agent.clone(), outcome.clone());
                         Move::Say(Saying { branch, agent, outcome, length })
                     };
                     moves.extend(lengths.iter().copied().map(says));
@@ -63,7 +65,8 @@ impl Model<'_> {
             }
             let part = branch.as_ref().and_then(|id| open.branch(id));
             let steps_in = place.duty.escalate_to.is_some();
-            let is_due = |end: &crate::Deadline| end.limit == Limit::Timeout && end.branch == branch;
+            let is_due =
+                |end: &crate::Deadline| end.limit == Limit::Timeout && end.branch == branch;
             if steps_in && deadlines(rules, task).iter().any(is_due) {
                 moves.push(Move::Timeout(branch.clone()));
             }
@@ -83,7 +86,9 @@ impl Model<'_> {
         for kind in &self.kinds {
             let mut seen = BTreeSet::new();
             for agent in kind {
-                if may_complete(&self.capped, task, place, agent).is_ok() && seen.insert(self.worked(task, agent)) {
+                if may_complete(&self.capped, task, place, agent).is_ok()
+                    && seen.insert(self.worked(task, agent))
+                {
                     found.push(agent.clone());
                 }
             }
@@ -92,20 +97,32 @@ impl Model<'_> {
     }
 
     /// Returns the task after the move under these rules; `None` if they refuse it. `number` makes the completion unique.
-    pub(crate) fn moved(&self, rules: &Rules, task: &Task, taken: &Move, number: usize) -> Option<Task> {
+    pub(crate) fn moved(
+        &self,
+        rules: &Rules,
+        task: &Task,
+        taken: &Move,
+        number: usize,
+    ) -> Option<Task> {
         let now = task.updated.max(task.latest());
         let person = || Actor::Person(None);
         let decision = match taken {
             Move::Open => decide(rules, task, &Act::Open, now),
             Move::Pass => decide(rules, task, &Act::Pass, now),
             Move::Timeout(branch) => {
-                let is_meant = |end: &&crate::Deadline| end.limit == Limit::Timeout && end.branch == *branch;
+                let is_meant =
+                    |end: &&crate::Deadline| end.limit == Limit::Timeout && end.branch == *branch;
                 let at = deadlines(rules, task).iter().find(is_meant)?.at;
                 decide(rules, task, &Act::Timeout { branch: branch.clone() }, at)
             }
             Move::Unblock(branch) => {
                 let reason = Some("settled".to_owned());
-                decide(rules, task, &Act::Unblock { by: person(), branch: branch.clone(), reason }, now)
+                decide(
+                    rules,
+                    task,
+                    &Act::Unblock { by: person(), branch: branch.clone(), reason },
+                    now,
+                )
             }
             Move::Say(says) => rehearse(rules, task, &self.completion(task, says, number), now),
         };
@@ -121,12 +138,16 @@ impl Model<'_> {
         let gate = open.and_then(|id| self.workflow.gate(id)).map(|(_, gate)| gate);
         let branch = says.branch.as_ref().zip(gate).and_then(|(id, gate)| gate.fork()?.branch(id));
         let duty = branch.map(|(_, branch)| branch.duty()).or(gate.and_then(|gate| gate.duty()));
-        let shape = duty.and_then(|duty| shape_of(duty, &says.outcome)).filter(|shape| !shape.kinds.is_empty());
+        let shape = duty
+            .and_then(|duty| shape_of(duty, &says.outcome))
+            .filter(|shape| !shape.kinds.is_empty());
         let outputs = shape.map(|shape| example(&shape));
         let mut outputs = outputs.and_then(|value| value.as_object().cloned()).unwrap_or_default();
         outputs.remove(crate::verdict::STATUS);
         let lists = open.map(|open| self.lists_of(open)).unwrap_or_default();
-        for (path, length) in lists.iter().flat_map(|path| says.length.map(|length| (path, length))) {
+        for (path, length) in
+            lists.iter().filter_map(|path| says.length.map(|length| (path, length)))
+        {
             put_list(&mut outputs, path, length);
         }
         let session = format!("session-{number}");
@@ -142,7 +163,10 @@ impl Model<'_> {
             content: CompletionContent {
                 outcome: Some(says.outcome.to_string()),
                 summary: Some("A summary".to_owned()),
-                blockers: says.outcome.needs_blockers().then(|| vec!["The token never expires".to_owned()]),
+                blockers: says
+                    .outcome
+                    .needs_blockers()
+                    .then(|| vec!["The token never expires".to_owned()]),
                 outputs,
                 metadata: metadata.into_iter().collect::<Map>(),
                 ..CompletionContent::default()
@@ -191,7 +215,9 @@ impl<'m, 'a> Stepper<'m, 'a> {
                 }
                 continue;
             }
-            if let Some(after) = after && !found.contains(&after) {
+            if let Some(after) = after
+                && !found.contains(&after)
+            {
                 found.push(after);
             }
         }

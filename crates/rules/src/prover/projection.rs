@@ -51,12 +51,15 @@ impl<'a> Model<'a> {
         let gates = || workflow.gates.iter().flat_map(with_branches);
         let duties = || gates().filter_map(Gate::duty);
         let by_agent = duties().filter(|duty| duty.separate_by == Identity::Agent);
-        let apart: BTreeSet<GateId> = by_agent.flat_map(|duty| duty.separate_from.clone()).collect();
+        let apart: BTreeSet<GateId> =
+            by_agent.flat_map(|duty| duty.separate_from.clone()).collect();
         let (capped, bounds) = capped(rules, workflow);
         let to_last = |gate: &Gate| {
             let written = gate.exits.written().any(|(_, route)| route.to == Target::Previous);
             let exhausted = gate.exits.on_exhausted == Exhausted::Route(Target::Previous);
-            written || exhausted || gate.can_reject() && workflow.rejection == RejectionStrategy::Previous
+            written
+                || exhausted
+                || gate.can_reject() && workflow.rejection == RejectionStrategy::Previous
         };
         Self {
             rules,
@@ -65,7 +68,9 @@ impl<'a> Model<'a> {
             bounds,
             apart: apart.into_iter().collect(),
             looks_back: workflow.gates.iter().any(to_last)
-                || workflow.repeat.as_ref().is_some_and(|repeat| repeat.on_exhausted == Exhausted::Route(Target::Previous)),
+                || workflow.repeat.as_ref().is_some_and(|repeat| {
+                    repeat.on_exhausted == Exhausted::Route(Target::Previous)
+                }),
             has_sessions: duties().any(|duty| duty.separate_by == Identity::Session),
             roles: workflow.roles(),
             capped,
@@ -95,13 +100,17 @@ impl<'a> Model<'a> {
         let mut key = vec![byte(case), task.status as u8];
         let Some(open) = &task.gate else { return Key(key) };
         let role = |role: Option<&RoleId>| {
-            role.and_then(|role| self.roles.iter().position(|known| *known == role)).map_or(0, |at| byte(at) + 1)
+            role.and_then(|role| self.roles.iter().position(|known| *known == role))
+                .map_or(0, |at| byte(at) + 1)
         };
         let blocker = |kind: fn(&Blocker) -> bool| u8::from(task.blockers.iter().any(kind));
         key.extend([
             byte(self.place(&open.current)),
             role(open.escalated.as_ref()),
-            u8::from(is_looping(self.rules, task) || exhausted(&self.capped, task).is_some() && task.status == Status::Blocked),
+            u8::from(
+                is_looping(self.rules, task)
+                    || exhausted(&self.capped, task).is_some() && task.status == Status::Blocked,
+            ),
             blocker(|one| matches!(one, Blocker::NoList(_))),
             blocker(|one| matches!(one, Blocker::NoRound(_))),
             blocker(Blocker::is_nobody),
@@ -114,12 +123,17 @@ impl<'a> Model<'a> {
         let gates = &self.workflow.gates;
         for gate in gates {
             let waits = unanswered.iter().any(|at| task.history[*at].gate == gate.id);
-            let class = self.class(count(self.returns(task, &gate.id).len()));
+            let class = self.class(count(self.returns(task, &gate.id, false).len()));
             key.push(byte(class) << 1 | u8::from(waits));
+            if open.item.is_some() {
+                key.push(byte(self.class(count(self.returns(task, &gate.id, true).len()))));
+            }
         }
         key.push(self.sender(task).map_or(0, |at| byte(self.place(&task.history[at].gate)) + 1));
         if self.looks_back {
-            key.extend((0..gates.len()).map(|place| self.before(task, place).map_or(0, |at| byte(at) + 1)));
+            key.extend(
+                (0..gates.len()).map(|place| self.before(task, place).map_or(0, |at| byte(at) + 1)),
+            );
         }
         if let Some(repeat) = &self.workflow.repeat {
             key.push(u8::from(loops::round(&task.history) >= repeat.max));
@@ -130,15 +144,19 @@ impl<'a> Model<'a> {
         for kind in &self.kinds {
             let mut masks: Vec<u64> = kind.iter().map(|agent| self.worked(task, agent)).collect();
             masks.sort_unstable();
-            key.extend(masks.iter().flat_map(|mask| mask.to_le_bytes().into_iter().take(1 + self.apart.len() / 8)));
+            key.extend(
+                masks
+                    .iter()
+                    .flat_map(|mask| mask.to_le_bytes().into_iter().take(1 + self.apart.len() / 8)),
+            );
         }
         Key(key)
     }
 
-    /// Returns the entries by which backward routes entered the gate, as far as they count at present.
-    fn returns(&self, task: &Task, gate: &GateId) -> Vec<usize> {
+    /// Returns the entries by which backward routes entered the gate, as far as they count at present: with this item of a loop, or at all.
+    fn returns(&self, task: &Task, gate: &GateId, of_item: bool) -> Vec<usize> {
         let history = &task.history;
-        let cycle = Loop::of(self.workflow, task).filter(|cycle| cycle.has(gate));
+        let cycle = Loop::of(self.workflow, task).filter(|cycle| of_item && cycle.has(gate));
         let mut recent = this_round(history).len();
         if let Some(cycle) = &cycle {
             recent = recent.min(cycle.entries(self.workflow, history).len());
@@ -180,21 +198,34 @@ impl<'a> Model<'a> {
         let mut found = vec![after.clone()];
         let grown = after.history.len() > before.history.len();
         let last = after.history.last().filter(|_| grown);
-        if let Some(Destination::Gate(to)) = last.filter(|last| last.retry.is_some()).and_then(|last| last.to.clone()) {
-            let now = count(self.returns(&after, &to).len());
-            let class = self.class(now);
-            if now > 1 && class == self.class(now - 1) && let Some(next) = self.bounds.get(class + 1) {
-                found.push(self.counting(&after, &to, *next));
+        if let Some(Destination::Gate(to)) =
+            last.filter(|last| last.retry.is_some()).and_then(|last| last.to.clone())
+        {
+            for of_item in [false, true] {
+                let now = count(self.returns(&after, &to, of_item).len());
+                let class = self.class(now);
+                if now > 1
+                    && class == self.class(now - 1)
+                    && let Some(next) = self.bounds.get(class + 1)
+                {
+                    let more = found.iter().map(|task| self.counting(task, &to, *next, of_item));
+                    found.extend(more.collect::<Vec<_>>());
+                }
+                if after.gate.as_ref().is_some_and(|open| open.item.is_none()) {
+                    break;
+                }
             }
         }
-        if let (Some(repeat), Some(round)) = (&self.workflow.repeat, last.and_then(|last| last.round))
+        if let (Some(repeat), Some(round)) =
+            (&self.workflow.repeat, last.and_then(|last| last.round))
             && round < repeat.max
         {
             let mut late = after.clone();
             late.history.last_mut().into_iter().for_each(|last| last.round = Some(repeat.max));
             found.push(late);
         }
-        if let Some(last) = last && let (Some(from), Some(to)) = (last.item, last.to_item)
+        if let Some(last) = last
+            && let (Some(from), Some(to)) = (last.item, last.to_item)
             && to.index == from.index + 1
         {
             found.push(middle(&after, from));
@@ -203,12 +234,15 @@ impl<'a> Model<'a> {
     }
 
     /// Returns the task with that many backward entries to the gate.
-    fn counting(&self, task: &Task, gate: &GateId, wanted: u32) -> Task {
+    fn counting(&self, task: &Task, gate: &GateId, wanted: u32, of_item: bool) -> Task {
         let mut task = task.clone();
-        let entries = self.returns(&task, gate);
+        let entries = self.returns(&task, gate, of_item);
         let Some(first) = entries.first().copied() else { return task };
         let more = wanted.saturating_sub(count(entries.len()));
-        let copy = without_voice(&task.history[first]);
+        let mut copy = without_voice(&task.history[first]);
+        if !of_item {
+            (copy.item, copy.to_item) = (None, None);
+        }
         task.history.splice(first..first, (0..more).map(|_| copy.clone()));
         if let Some(last) = task.history.last_mut() {
             last.retry = last.retry.max(Some(wanted));
@@ -244,14 +278,20 @@ impl<'a> Model<'a> {
         voices.extend(history.len().checked_sub(1));
         let tail = visit.min(history.len())..history.len();
         // Of each open branch, the last entry.
-        voices.extend(tail.clone().filter(|at| history[at + 1..].iter().all(|later| later.branch != history[*at].branch)));
+        voices.extend(tail.clone().filter(|at| {
+            history[at + 1..].iter().all(|later| later.branch != history[*at].branch)
+        }));
         if let Some(cycle) = Loop::of(self.workflow, task) {
             let run = cycle.entries(self.workflow, history).len();
             voices.extend((history.len() - run).saturating_sub(1)..history.len());
         }
         let mut kept = voices.clone();
         kept.extend(history.iter().rposition(|entry| entry.round.is_some()));
-        kept.extend(history.iter().rposition(|entry| matches!(entry.outcome, Ending::Override | Ending::Reopened)));
+        kept.extend(
+            history
+                .iter()
+                .rposition(|entry| matches!(entry.outcome, Ending::Override | Ending::Reopened)),
+        );
         voices.extend(history.iter().rposition(|entry| entry.outcome == Ending::Override));
         kept.extend(self.sender(task));
         let since = history.len() - since_round(history).len();
@@ -261,15 +301,17 @@ impl<'a> Model<'a> {
             }
         }
         let mut workers = BTreeSet::new();
-        for at in since..history.len() {
-            let entry = &history[at];
-            let counts = matches!(entry.outcome, Ending::Completed(_)) && self.apart.contains(&entry.gate);
-            if let Some(agent) = entry.agent.as_ref().filter(|_| counts) && workers.insert((agent, &entry.gate)) {
+        for (at, entry) in history.iter().enumerate().skip(since) {
+            let counts =
+                matches!(entry.outcome, Ending::Completed(_)) && self.apart.contains(&entry.gate);
+            if let Some(agent) = entry.agent.as_ref().filter(|_| counts)
+                && workers.insert((agent, &entry.gate))
+            {
                 kept.insert(at);
             }
         }
         for gate in &self.workflow.gates {
-            let mut returns = self.returns(task, &gate.id);
+            let mut returns = self.returns(task, &gate.id, false);
             let least = self.bounds[self.class(count(returns.len()))];
             returns.sort_by_key(|at| (!kept.contains(at), std::cmp::Reverse(*at)));
             kept.extend(returns.into_iter().take(least as usize));
@@ -280,8 +322,15 @@ impl<'a> Model<'a> {
     /// Returns the gate's list for its loop, as the outputs of the gate that hands it on.
     pub(crate) fn lists_of(&self, gate: &GateId) -> Vec<Vec<&'a str>> {
         let workflow: &'a Workflow = self.workflow;
-        let paths = workflow.gates.iter().filter_map(Gate::for_each).map(|each| each.path().collect::<Vec<_>>());
-        paths.filter(|path| path.first() == Some(&gate.as_str())).map(|path| path[1..].to_vec()).collect()
+        let paths = workflow
+            .gates
+            .iter()
+            .filter_map(Gate::for_each)
+            .map(|each| each.path().collect::<Vec<_>>());
+        paths
+            .filter(|path| path.first() == Some(&gate.as_str()))
+            .map(|path| path[1..].to_vec())
+            .collect()
     }
 
     /// Returns the inputs with which tasks may begin, as far as loops go through them.
@@ -295,7 +344,9 @@ impl<'a> Model<'a> {
         }
         let with = |length: usize| {
             let mut input = own.clone();
-            paths.iter().for_each(|path| put_list(&mut input, &path[1..], length));
+            for path in &paths {
+                put_list(&mut input, &path[1..], length);
+            }
             input
         };
         LENGTHS.iter().map(|length| with(*length)).collect()
@@ -307,7 +358,8 @@ pub(crate) fn put_list(object: &mut Map, path: &[&str], length: usize) {
     match path {
         [] => {}
         [name] => {
-            let old = object.get(*name).and_then(Value::as_array).and_then(|list| list.first()).cloned();
+            let old =
+                object.get(*name).and_then(Value::as_array).and_then(|list| list.first()).cloned();
             let items = vec![old.unwrap_or_else(|| "an item".into()); length];
             object.insert((*name).to_owned(), items.into());
         }
@@ -326,7 +378,7 @@ fn middle(task: &Task, from: LoopItem) -> Task {
     for entry in &mut task.history {
         // The counts of the first item are not those of the next.
         if entry.to_item == Some(from) && entry.item == Some(from) {
-            *entry = Visit { retry: None, ..without_voice(entry) };
+            *entry = Visit { item: None, to_item: None, ..without_voice(entry) };
         }
     }
     if let Some(last) = task.history.last_mut() {
@@ -344,7 +396,15 @@ fn without_voice(entry: &Visit) -> Visit {
         other => other.clone(),
     };
     let branch = entry.branch.clone().filter(|_| entry.leaves_open());
-    Visit { outcome, branch, join: None, verdict: None, skipped: Vec::new(), blockers: Vec::new(), ..entry.clone() }
+    Visit {
+        outcome,
+        branch,
+        join: None,
+        verdict: None,
+        skipped: Vec::new(),
+        blockers: Vec::new(),
+        ..entry.clone()
+    }
 }
 
 fn with_branches(gate: &Gate) -> impl Iterator<Item = &Gate> {
@@ -357,7 +417,8 @@ fn kinds(rules: &Rules, workflow: &Workflow) -> Vec<Vec<AgentId>> {
     let roles = workflow.roles();
     let mut kinds: Vec<(Vec<&RoleId>, bool, Vec<AgentId>)> = Vec::new();
     for agent in rules.org.all_agents() {
-        let own: Vec<&RoleId> = rules.org.roles_of(agent).filter(|role| roles.contains(role)).collect();
+        let own: Vec<&RoleId> =
+            rules.org.roles_of(agent).filter(|role| roles.contains(role)).collect();
         if own.is_empty() || !rules.org.is_registered(agent) {
             continue;
         }

@@ -35,7 +35,8 @@ pub struct Staffing {
 
 impl Staffing {
     pub(crate) fn of(rules: &Rules, workflow: &Workflow) -> Self {
-        let works: Vec<&Gate> = workflow.gates.iter().filter(|gate| gate.kind != GateKind::Condition).collect();
+        let works: Vec<&Gate> =
+            workflow.gates.iter().filter(|gate| gate.kind != GateKind::Condition).collect();
         let all = Search::run(rules, workflow, None);
         let absence = |agent: &&AgentId| {
             let without = Search::run(rules, workflow, Some(agent));
@@ -110,9 +111,20 @@ impl<'a> Search<'a> {
         seen.remove(&at);
     }
 
-    fn follow(&mut self, at: usize, seen: &mut BTreeSet<usize>, filled: &[Post<'a>], goes: fn(EdgeKind) -> bool) {
+    fn follow(
+        &mut self,
+        at: usize,
+        seen: &mut BTreeSet<usize>,
+        filled: &[Post<'a>],
+        goes: fn(EdgeKind) -> bool,
+    ) {
         let from = &self.workflow.gates[at].id;
-        let next: Vec<Destination> = self.edges.iter().filter(|edge| edge.from == *from && goes(edge.way)).map(|edge| edge.to.clone()).collect();
+        let next: Vec<Destination> = self
+            .edges
+            .iter()
+            .filter(|edge| edge.from == *from && goes(edge.way))
+            .map(|edge| edge.to.clone())
+            .collect();
         let mut done = Vec::new();
         for to in next {
             if done.contains(&to) {
@@ -138,7 +150,9 @@ impl<'a> Search<'a> {
         let posts: Vec<(bool, Post<'a>)> = fork
             .branches
             .iter()
-            .map(|branch| (branch.gate().when.is_some(), self.post(at, &Workplace::at_branch(gate, branch))))
+            .map(|branch| {
+                (branch.gate().when.is_some(), self.post(at, &Workplace::at_branch(gate, branch)))
+            })
             .collect();
         let certain = posts.iter().filter(|(is_optional, _)| !is_optional).count();
         let needed = match fork.join {
@@ -147,21 +161,41 @@ impl<'a> Search<'a> {
             JoinStrategy::Majority => (certain / 2 + 1).min(certain),
         };
         // What does not apply does not count.
-        let list: Vec<Post<'a>> = posts.into_iter().filter(|(is_optional, _)| !is_optional).map(|(_, post)| post).collect();
-        let sets = (0..1_u32 << list.len().min(16)).filter(|set| set.count_ones() as usize == needed);
-        let chosen = |set: u32| list.iter().enumerate().filter(|(at, _)| set & 1 << at != 0).map(|(_, post)| post.clone()).collect();
+        let list: Vec<Post<'a>> = posts
+            .into_iter()
+            .filter(|(is_optional, _)| !is_optional)
+            .map(|(_, post)| post)
+            .collect();
+        let sets =
+            (0..1_u32 << list.len().min(16)).filter(|set| set.count_ones() as usize == needed);
+        let chosen = |set: u32| {
+            list.iter()
+                .enumerate()
+                .filter(|(at, _)| set & 1 << at != 0)
+                .map(|(_, post)| post.clone())
+                .collect()
+        };
         sets.map(chosen).collect()
     }
 
     fn post(&self, gate: usize, place: &Workplace<'a>) -> Post<'a> {
         let rules = self.rules;
         let human = place.requires_human(rules);
-        let members = rules.org.role(place.role).map(|role| role.agents.as_slice()).unwrap_or_default();
+        let members =
+            rules.org.role(place.role).map(|role| role.agents.as_slice()).unwrap_or_default();
         let fits = |agent: &&AgentId| {
-            rules.org.is_registered(agent) && (!human || agent.is_human()) && self.absent != Some(*agent)
+            rules.org.is_registered(agent)
+                && (!human || agent.is_human())
+                && self.absent != Some(*agent)
         };
         let by_agent = place.duty.separate_by == Identity::Agent;
-        let apart = place.duty.separate_from.iter().filter(|_| by_agent).map(|gate| self.place(gate)).collect();
+        let apart = place
+            .duty
+            .separate_from
+            .iter()
+            .filter(|_| by_agent)
+            .map(|gate| self.place(gate))
+            .collect();
         Post { gate, agents: members.iter().filter(fits).collect(), apart }
     }
 }
@@ -171,7 +205,9 @@ fn fits<'a>(posts: &[Post<'a>], chosen: &mut Vec<&'a AgentId>) -> bool {
     let Some(post) = posts.get(chosen.len()) else { return true };
     let is_free = |agent: &&AgentId| {
         let before = posts.iter().zip(chosen.iter());
-        before.into_iter().all(|(other, worker)| worker != agent || !post.apart.contains(&other.gate))
+        before
+            .into_iter()
+            .all(|(other, worker)| worker != agent || !post.apart.contains(&other.gate))
     };
     let free: Vec<&'a AgentId> = post.agents.iter().copied().filter(is_free).collect();
     free.into_iter().any(|agent| {

@@ -23,7 +23,8 @@ pub(crate) fn tell(
     is_reached: &dyn Fn(&Task) -> bool,
 ) -> Option<Vec<String>> {
     let distances = graph.distances(is_meant);
-    let mut starts: Vec<usize> = (0..cases.all.len()).filter(|at| distances[*at].is_some()).collect();
+    let mut starts: Vec<usize> =
+        (0..cases.all.len()).filter(|at| distances[*at].is_some()).collect();
     starts.sort_by_key(|at| distances[*at]);
     starts.iter().take(4).find_map(|case| {
         walk(model, graph, &distances, (*case, &cases.all[*case].task), is_reached)
@@ -83,19 +84,29 @@ fn sentence(before: &Task, taken: &Move, after: &Task) -> String {
             let facts = before.metadata.iter().map(|(key, value)| format!("`{key}: {value}`"));
             let priority = before.plan.priority.iter().map(|word| format!("priority {word}"));
             let facts: Vec<String> = tags.into_iter().chain(facts).chain(priority).collect();
-            let with = if facts.is_empty() { String::new() } else { format!(" with {}", facts.join(", ")) };
+            let with = if facts.is_empty() {
+                String::new()
+            } else {
+                format!(" with {}", facts.join(", "))
+            };
             format!("A task{with} begins{then}")
         }
         Move::Pass => format!("`{here}` decides by itself{then}"),
         Move::Timeout(branch) => {
             let open = after.gate.as_ref();
-            let part = branch.as_ref().and_then(|id| open?.branch(id)).and_then(|part| part.escalated.as_ref());
+            let part = branch
+                .as_ref()
+                .and_then(|id| open?.branch(id))
+                .and_then(|part| part.escalated.as_ref());
             let role = part.or(open.and_then(|open| open.escalated.as_ref()));
-            let role = role.map(|role| format!(", and role `{role}` must step in")).unwrap_or_default();
+            let role =
+                role.map(|role| format!(", and role `{role}` must step in")).unwrap_or_default();
             format!("The time limit of {} ends{role}", at(branch))
         }
         Move::Unblock(_) => format!("A person unblocks the task{then}"),
-        Move::Say(says) => format!("`{}` says `{}` at {}{then}", says.agent, says.outcome, at(&says.branch)),
+        Move::Say(says) => {
+            format!("`{}` says `{}` at {}{then}", says.agent, says.outcome, at(&says.branch))
+        }
     }
 }
 
@@ -104,13 +115,17 @@ fn then(before: &Task, after: &Task) -> String {
     let last = after.history.last().and_then(|last| last.to.as_ref());
     match (&after.gate, &before.gate) {
         (Some(now), Some(old)) if now.current == old.current => match after.status {
-            Status::Blocked if before.status != Status::Blocked => ": the task is blocked there".to_owned(),
+            Status::Blocked if before.status != Status::Blocked => {
+                ": the task is blocked there".to_owned()
+            }
             _ => String::new(),
         },
         (Some(now), _) => {
             let held = if after.status == Status::Blocked { ", and is blocked" } else { "" };
             match last {
-                Some(Destination::Gate(_)) if after.history.last().is_some_and(|last| last.retry.is_some()) => {
+                Some(Destination::Gate(_))
+                    if after.history.last().is_some_and(|last| last.retry.is_some()) =>
+                {
                     format!(": the task goes back to `{}`{held}", now.current)
                 }
                 _ => format!(": the task is at `{}`{held}", now.current),

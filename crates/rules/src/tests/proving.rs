@@ -1,12 +1,14 @@
 //! The prover: its projection has each state of the engine, and its answers are those of a naive search.
 
-
 use super::random_routes::valid_with;
-use super::world::{completion, gate, id, with, workflow};
+use super::world::{completion, gate, id, project, with, workflow};
 use crate::prover::cases::Cases;
 use crate::prover::explore::Graph;
 use crate::prover::projection::Model;
-use crate::{Act, Actor, Decision, Limit, Rules, Workplace, deadlines, decide, passes_by_itself, rehearse};
+use crate::prover::{Verdict, prove_workflow};
+use crate::{
+    Act, Actor, Decision, Limit, Rules, Workplace, deadlines, decide, passes_by_itself, rehearse,
+};
 use aof_domain::*;
 
 /// Returns numbers below a limit: the same ones in the same order for a seed.
@@ -14,7 +16,8 @@ struct Random(u64);
 
 impl Random {
     fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from((self.0 >> 33) % limit as u64).unwrap()
     }
 
@@ -88,7 +91,8 @@ fn random_gate(random: &mut Random, index: usize, count: usize) -> Gate {
         0 if index > 0 => made.detour = true,
         1 => {
             let when = made.when.take().unwrap_or_else(|| "gateHistory.length % 3 === 1".into());
-            let routes = ["true", "false"].map(|word| (id(word), Route::to(random_target(random, count))));
+            let routes =
+                ["true", "false"].map(|word| (id(word), Route::to(random_target(random, count))));
             made = Gate { kind: GateKind::Condition, when: Some(when), ..gate(&name, "dev") };
             made.exits.routes = routes.to_vec();
             return made;
@@ -105,7 +109,11 @@ fn random_gate(random: &mut Random, index: usize, count: usize) -> Gate {
             });
             let branches = branches.collect();
             let join = JoinStrategy::ALL[random.below(3)];
-            made = Gate { kind: GateKind::Fork(Fork { branches, join }), when: made.when, ..gate(&name, "dev") };
+            made = Gate {
+                kind: GateKind::Fork(Fork { branches, join }),
+                when: made.when,
+                ..gate(&name, "dev")
+            };
         }
         _ => {}
     }
@@ -136,7 +144,8 @@ fn random_rules(seed: u64) -> Option<Rules> {
     let count = 1 + random.below(6);
     let gates: Vec<Gate> = (0..count).map(|index| random_gate(&mut random, index, count)).collect();
     let mut flow = workflow(gates);
-    flow.rejection = if random.once_in(2) { RejectionStrategy::Origin } else { RejectionStrategy::Previous };
+    flow.rejection =
+        if random.once_in(2) { RejectionStrategy::Origin } else { RejectionStrategy::Previous };
     flow.holds_rejections = random.once_in(9);
     if random.once_in(6) {
         let until = ["gateHistory.length > 3", "tags.includes('x')"][random.below(2)].into();
@@ -145,7 +154,8 @@ fn random_rules(seed: u64) -> Option<Rules> {
     if random.once_in(5) {
         let at = random.below(count);
         let verify = flow.gates.iter().find(|gate| gate.detour).map(|gate| gate.id.clone());
-        let list = if random.once_in(2) { "input.stories".to_owned() } else { "g0.stories".to_owned() };
+        let list =
+            if random.once_in(2) { "input.stories".to_owned() } else { "g0.stories".to_owned() };
         if let GateKind::Work(duty) = &mut flow.gates[at].kind {
             duty.for_each = Some(ForEach { list, max_items: 9, verify_each: verify });
         }
@@ -169,14 +179,18 @@ fn all_acts(rules: &Rules, task: &Task, number: usize) -> Vec<(Act, Timestamp)> 
     for place in Workplace::open(rules, task) {
         for agent in rules.org.all_agents() {
             for outcome in place.outcomes(rules) {
-                for length in [0, 1, 3] {
+                let has_loop =
+                    rules.project.workflows[0].gates.iter().any(|gate| gate.for_each().is_some());
+                for length in if has_loop { &[9, 0, 1, 3][..] } else { &[9] } {
                     let mut says = completion(agent.as_str(), outcome.as_str());
                     says.ticket = task.ticket_of(place.branch());
                     says.id = id(&format!("c{number}-{}", acts.len()));
                     let session = format!("s{number}-{}", acts.len());
                     says.content.metadata.insert("session".into(), session.into());
-                    let stories: Vec<usize> = (0..length).collect();
-                    says.content.outputs.insert("stories".into(), stories.into());
+                    let stories: Vec<usize> = (0..*length).collect();
+                    if *length < 9 {
+                        says.content.outputs.insert("stories".into(), stories.into());
+                    }
                     acts.push((Act::Complete(says), now));
                 }
             }
@@ -223,24 +237,38 @@ fn random_task(random: &mut Random) -> Task {
 }
 
 fn case_of(rules: &Rules, cases: &Cases, task: &Task) -> Vec<usize> {
-    (0..cases.all.len()).filter(|case| cases.all[*case].is_like(rules, &rules.project.workflows[0], task)).collect()
+    (0..cases.all.len())
+        .filter(|case| cases.all[*case].is_like(rules, &rules.project.workflows[0], task))
+        .collect()
 }
 
 fn drawn(rules: &Rules) -> String {
     let flow = &rules.project.workflows[0];
-    let mut text = format!("{:?} holds {} {:?}\n", flow.rejection, flow.holds_rejections, flow.repeat);
+    let mut text =
+        format!("{:?} holds {} {:?}\n", flow.rejection, flow.holds_rejections, flow.repeat);
     for (role, known) in &rules.org.roles {
         let names: Vec<&str> = known.agents.iter().map(AgentId::as_str).collect();
         text += &format!("{role} {names:?} {}\n", known.require_human);
     }
     for gate in &flow.gates {
-        text += &format!("{} when {:?} detour {} exits {:?}\n", gate.id, gate.when, gate.detour, gate.exits);
+        text += &format!(
+            "{} when {:?} detour {} exits {:?}\n",
+            gate.id, gate.when, gate.detour, gate.exits
+        );
         let parts = gate.fork().into_iter().flat_map(|fork| fork.branches.iter().map(Branch::gate));
         for part in std::iter::once(gate).chain(parts) {
             if let Some(duty) = part.duty() {
                 text += &format!(
                     "   {} {:?} {} rejects {} skips {} apart {:?} {:?} {:?} {:?}\n",
-                    part.id, part.when, duty.role, duty.can_reject, duty.can_skip, duty.separate_from, duty.separate_by, duty.escalate_to, duty.for_each
+                    part.id,
+                    part.when,
+                    duty.role,
+                    duty.can_reject,
+                    duty.can_skip,
+                    duty.separate_from,
+                    duty.separate_by,
+                    duty.escalate_to,
+                    duty.for_each
                 );
             }
         }
@@ -253,15 +281,24 @@ fn shown(task: &Task) -> String {
     for entry in &task.history {
         text += &format!(
             "   {} {:?} {} to {:?} retry {:?} verdict {:?} item {:?} {:?}\n",
-            entry.station(), entry.agent, entry.outcome, entry.to, entry.retry, entry.verdict, entry.item, entry.to_item
+            entry.station(),
+            entry.agent,
+            entry.outcome,
+            entry.to,
+            entry.retry,
+            entry.verdict,
+            entry.item,
+            entry.to_item
         );
     }
     text
 }
 
+/// `AOF_WALK` is the number of steps, `AOF_SEED` the first seed.
 #[test]
 fn random_walks_of_the_engine_stay_within_the_projection() {
-    let steps: usize = std::env::var("AOF_WALK").ok().and_then(|text| text.parse().ok()).unwrap_or(20_000);
+    let steps: usize =
+        std::env::var("AOF_WALK").ok().and_then(|text| text.parse().ok()).unwrap_or(1_500);
     let first = std::env::var("AOF_SEED").ok().and_then(|text| text.parse().ok()).unwrap_or(0);
     let (mut walked, mut seed) = (0, first);
     while walked < steps {
@@ -270,11 +307,7 @@ fn random_walks_of_the_engine_stay_within_the_projection() {
         let flow = &rules.project.workflows[0];
         let model = Model::new(&rules, flow);
         let cases = Cases::of(&rules, flow, &model.inputs());
-        let began = std::time::Instant::now();
         let graph = Graph::explore(&model, &cases, 800);
-        if began.elapsed().as_secs() > 2 {
-            println!("seed {seed}: {} states, {} steps, {:?} cases {} open {}\n{}", graph.states.len(), graph.steps, began.elapsed(), cases.all.len(), cases.open.len(), drawn(&rules));
-        }
         if !graph.is_whole() {
             continue;
         }
@@ -290,8 +323,16 @@ fn random_walks_of_the_engine_stay_within_the_projection() {
                     next = tried(&rules, &task, &act).map(|after| (act, after));
                 }
                 let Some((act, after)) = next else { break };
-                let known = case.iter().any(|case| graph.index.contains_key(&model.key(*case, &after)));
-                assert!(known, "seed {seed} {:?}\n{}\n{act:?}\nfrom {}\nto {}", case, drawn(&rules), shown(&task), shown(&after));
+                let known =
+                    case.iter().any(|case| graph.index.contains_key(&model.key(*case, &after)));
+                assert!(
+                    known,
+                    "seed {seed} {:?}\n{}\n{act:?}\nfrom {}\nto {}",
+                    case,
+                    drawn(&rules),
+                    shown(&task),
+                    shown(&after)
+                );
                 walked += 1;
                 task = after;
                 if task.status.is_finished() {
@@ -300,5 +341,213 @@ fn random_walks_of_the_engine_stay_within_the_projection() {
             }
         }
     }
-    println!("{seed} seeds");
+}
+
+/// Returns whether nobody who exists, no time limit and no unblocking moves the task, and it waits for nobody's decision.
+fn is_stuck(rules: &Rules, task: &Task) -> bool {
+    let by_route = |last: &Visit| {
+        last.gate_outcome() != Some(&Outcome::Blocked) && (last.stays() || last.retry.is_some())
+    };
+    let waits = |one: &Blocker| matches!(one, Blocker::NoList(_) | Blocker::NoRound(_));
+    let mut parts = task.branches().flat_map(|part| &part.blockers).chain(&task.blockers);
+    let is_held = task.status == Status::Blocked
+        && !parts.any(Blocker::is_nobody)
+        && (task.history.last().is_some_and(by_route) || task.blockers.iter().any(waits));
+    let overdue = |(act, _): &(Act, Timestamp)| match act {
+        Act::Timeout { branch } => Workplace::find(rules, task, branch.as_ref())
+            .is_some_and(|place| place.duty.escalate_to.is_some()),
+        _ => true,
+    };
+    let mut acts = all_acts(rules, task, 9_999);
+    acts.retain(overdue);
+    task.gate.is_some()
+        && !task.status.is_finished()
+        && !is_held
+        && acts.iter().all(|act| tried(rules, task, act).is_none())
+}
+
+/// `AOF_NAIVE` is the number of workflows.
+#[test]
+fn a_naive_search_finds_nothing_that_was_proved_absent() {
+    let wanted: usize =
+        std::env::var("AOF_NAIVE").ok().and_then(|text| text.parse().ok()).unwrap_or(8);
+    let (mut checked, mut seed, mut stuck) = (0, 50_000, [0, 0]);
+    while checked < wanted {
+        seed += 1;
+        let Some(rules) = random_rules(seed) else { continue };
+        let flow = &rules.project.workflows[0];
+        let report = prove_workflow(&rules, flow, 500);
+        if report.unexplored.is_some() {
+            continue;
+        }
+        checked += 1;
+        let mut random = Random(seed);
+        let mut seen: Vec<Task> = (0..4).map(|_| random_task(&mut random)).collect();
+        let (mut at, mut found, mut taken) = (0, false, std::collections::BTreeSet::new());
+        while at < seen.len() && seen.len() < 150 {
+            let task = seen[at].clone();
+            at += 1;
+            if is_stuck(&rules, &task) {
+                found = true;
+                assert!(
+                    report.ends != Verdict::Proved,
+                    "seed {seed}\n{}{}",
+                    drawn(&rules),
+                    shown(&task)
+                );
+            }
+            for act in all_acts(&rules, &task, at) {
+                let Some(after) = tried(&rules, &task, &act) else { continue };
+                if after.history.len() > task.history.len()
+                    && let Some(last) = after.history.last()
+                {
+                    taken.insert((last.station().to_string(), last.outcome.as_str().to_owned()));
+                }
+                let is_new = |other: &Task| {
+                    (&other.gate, other.history.len(), other.status)
+                        != (&after.gate, after.history.len(), after.status)
+                };
+                if !after.status.is_finished() && (seen.len() < 40 || seen.iter().all(is_new)) {
+                    seen.push(after);
+                }
+            }
+        }
+        stuck[usize::from(found)] += 1;
+        for alarm in report.alarms.iter().filter(|alarm| alarm.code.starts_with("dead_")) {
+            let contradicted = taken.iter().any(|(at, outcome)| {
+                *at == alarm.at
+                    && (alarm.code != "dead_route"
+                        || alarm.message.contains(&format!("`{outcome}`")))
+            });
+            assert!(
+                !contradicted || alarm.code == "dead_end",
+                "seed {seed}: {alarm:?}\n{}",
+                drawn(&rules)
+            );
+        }
+    }
+    assert!(stuck.iter().all(|count| *count > 0), "{stuck:?}");
+}
+
+/// work -> check, a fork of two branches -> accept, which people decide; a task may go back to work.
+fn sound() -> (Workflow, Org) {
+    let role = |agents: &[&str]| Role {
+        agents: agents.iter().map(|agent| id(agent)).collect(),
+        ..Role::default()
+    };
+    let org = Org {
+        roles: vec![
+            (id("dev"), role(&["agent-1", "agent-2"])),
+            (id("qa"), role(&["agent-3", "agent-4"])),
+            (id("lead"), Role { require_human: true, ..role(&["human-ada"]) }),
+            (id("boss"), role(&["human-eve"])),
+        ],
+        ..Org::default()
+    };
+    let branch =
+        |name: &str| Branch::new(with(gate(name, "qa"), |duty| duty.can_reject = true)).unwrap();
+    let fork = Fork { branches: vec![branch("style"), branch("safety")], join: JoinStrategy::All };
+    let mut check = Gate { kind: GateKind::Fork(fork), ..gate("check", "qa") };
+    check.exits.max_retries = Some(2);
+    let mut accept = with(gate("accept", "lead"), |duty| {
+        duty.can_reject = true;
+        duty.timeout = Some(id("1d"));
+        duty.escalate_to = Some(id("boss"));
+        duty.separate_from = vec![id("work")];
+    });
+    accept.exits.max_retries = Some(2);
+    let sort = Gate {
+        kind: GateKind::Condition,
+        when: Some("tags.includes('small')".into()),
+        exits: Exits {
+            routes: vec![
+                (id("true"), Route::to(id("accept"))),
+                (id("false"), Route::to(id("$next"))),
+            ],
+            ..Exits::default()
+        },
+        ..gate("sort", "dev")
+    };
+    (workflow(vec![gate("work", "dev"), sort, check, accept]), org)
+}
+
+fn duty_of(gate: &mut Gate) -> &mut Duty {
+    match &mut gate.kind {
+        GateKind::Work(duty) => duty,
+        _ => panic!("nobody works there"),
+    }
+}
+
+type Fault = (&'static str, &'static str, fn(&mut Workflow, &mut Org));
+
+/// Faults: a name, the code of the alarm, and what plants it.
+const FAULTS: [Fault; 12] = [
+    ("role without agents", "nobody", |_, org| org.roles[1].1.agents.clear()),
+    ("first role without agents", "nobody", |_, org| org.roles[0].1.agents.clear()),
+    ("no person", "no_person", |_, org| org.roles[2].1.agents = vec![id("agent-9")]),
+    ("escalates to nobody", "limit_without_person", |_, org| org.roles[3].1.agents.clear()),
+    ("a limit ends with nobody", "limit_without_person", |flow, org| {
+        org.roles.push((id("chief"), Role::default()));
+        flow.gates[3].exits.on_exhausted = Exhausted::Escalate(id("chief"));
+    }),
+    ("kept apart from all", "nobody_is_separate", |flow, org| {
+        org.roles[0].1.agents = vec![id("human-ada")];
+        org.roles[3].1.agents = vec![id("human-ada")];
+        duty_of(&mut flow.gates[3]).timeout = None;
+        duty_of(&mut flow.gates[3]).escalate_to = None;
+    }),
+    ("kept apart after a round", "nobody_is_separate", |flow, org| {
+        org.roles[0].1.agents = vec![id("human-ada"), id("human-bob")];
+        org.roles[2].1.agents = vec![id("human-ada"), id("human-bob")];
+        duty_of(&mut flow.gates[3]).timeout = None;
+        duty_of(&mut flow.gates[3]).escalate_to = None;
+    }),
+    ("a condition that never holds", "constant_condition", |flow, _| {
+        flow.gates[2].when = Some("tags.includes('a') && !tags.includes('a')".into());
+    }),
+    ("a condition that always holds", "constant_condition", |flow, _| {
+        flow.gates[2].when = Some("tags.includes('a') || !tags.includes('a')".into());
+    }),
+    ("a decision that is never taken", "constant_condition", |flow, _| {
+        flow.gates[1].when = Some("metadata.size > 3 && metadata.size < 2".into());
+    }),
+    ("a gate that is passed over", "dead_gate", |flow, _| {
+        let mut again = Gate { id: id("again"), ..flow.gates[1].clone() };
+        again.exits.routes =
+            vec![(id("true"), Route::to(id("extra"))), (id("false"), Route::to(id("check")))];
+        flow.gates.splice(2..2, [again, gate("extra", "dev")]);
+    }),
+    ("a branch that never opens", "constant_condition", |flow, _| {
+        let GateKind::Fork(fork) = &mut flow.gates[2].kind else { panic!("it is a fork") };
+        let never = Some("priority === 'high' && priority === 'low'".into());
+        fork.branches[1] =
+            Branch::new(Gate { when: never, ..fork.branches[1].gate().clone() }).unwrap();
+    }),
+];
+
+#[test]
+fn each_planted_fault_is_found_and_a_sound_workflow_is_proved() {
+    let (flow, org) = sound();
+    let rules = Rules::new(project(flow.clone()), org.clone()).unwrap().0;
+    let report = prove_workflow(&rules, &rules.project.workflows[0], 5_000);
+    assert_eq!(
+        (report.ends, report.alive, &report.alarms[..]),
+        (Verdict::Proved, Verdict::Proved, &[][..])
+    );
+    assert_eq!(report.staffing.absences[0].agent.as_str(), "human-ada");
+    assert_eq!(report.cost.rejections, Some(2));
+    for (name, code, plant) in FAULTS {
+        let (mut flow, mut org) = sound();
+        plant(&mut flow, &mut org);
+        let (code, found) = match Rules::new(project(flow), org) {
+            Ok((rules, _)) => {
+                let report = prove_workflow(&rules, &rules.project.workflows[0], 5_000);
+                let certain = report.alarms.iter().filter(|alarm| alarm.is_certain);
+                (code, certain.map(|alarm| (alarm.code, alarm.at.clone())).collect::<Vec<_>>())
+            }
+            // What makes rules invalid is found before.
+            Err(findings) => ("", findings.iter().map(|_| ("", String::new())).collect()),
+        };
+        assert!(found.iter().any(|(known, _)| *known == code), "{name}: {found:?}");
+    }
 }

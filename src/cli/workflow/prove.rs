@@ -1,0 +1,188 @@
+//! `aof workflow prove`
+
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use crate::cli::render::changes;
+use crate::cli::{
+    CliResult, Session, bold, counted, cyan, dim, green, red, width, wrapped, yellow,
+};
+use crate::domain::{WorkflowName, listed};
+use crate::project::rule_files::check_worktree;
+use crate::project::rule_lookup::find_workflow;
+use crate::rules::prover::{self, Absence, Alarm, ProverReport, Verdict, prove_workflow};
+
+/// The most acts of a story that are shown.
+const MOST_ACTS: usize = 15;
+/// The most agents that are named as indispensable.
+const MOST_AGENTS: usize = 4;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  aof workflow prove              the default workflow, as in the worktree
+  aof workflow prove release      exit status 6 if a fault is certain")]
+pub(crate) struct ProveArgs {
+    /// The workflow; the project's default if none is named
+    name: Option<WorkflowName>,
+}
+
+pub(crate) fn run(session: &Session, args: &ProveArgs) -> CliResult {
+    let workspace = session.workspace("workflow prove")?;
+    let (rules, diagnostics) = check_worktree(&workspace.repository)?;
+    let Some(rules) = rules else {
+        return Ok(changes::show_diagnostics(session, &diagnostics, ""));
+    };
+    let workflow =
+        find_workflow(&rules, args.name.as_ref().unwrap_or(&rules.project.default_workflow))?;
+    let report = prove_workflow(&rules, workflow, prover::MOST_STATES);
+    session.output.show(|| value(&workflow.name, &report), || text(&workflow.name, &report));
+    Ok(if report.is_refuted() { ExitCode::from(changes::INVALID) } else { ExitCode::SUCCESS })
+}
+
+fn value(name: &WorkflowName, report: &ProverReport) -> Value {
+    let ProverReport { ends, alive, alarms, staffing, cost, states, either_way, unexplored } =
+        report;
+    let alarm = |alarm: &Alarm| {
+        let Alarm { code, at, message, fix, is_certain, story } = alarm;
+        json!({"code": code, "at": at, "message": message, "fix": fix, "certain": is_certain, "story": story})
+    };
+    let absence = |absence: &Absence| {
+        let Absence { agent, gates, ways } = absence;
+        json!({"agent": agent, "gates": gates, "ways": ways})
+    };
+    json!({
+        "workflow": name,
+        "ends": ends,
+        "alive": alive,
+        "alarms": alarms.iter().map(alarm).collect::<Vec<_>>(),
+        "gates": staffing.gates,
+        "ways": staffing.ways,
+        "allWaysCounted": !staffing.is_cut,
+        "indispensable": staffing.absences.iter().map(absence).collect::<Vec<_>>(),
+        "cost": {"visits": cost.visits, "starts": cost.starts, "rejections": cost.rejections, "unlimited": cost.unlimited},
+        "states": states,
+        "eitherWay": either_way,
+        "unexplored": unexplored,
+    })
+}
+
+/// Returns the report for people: the answers first, then the alarms with their stories.
+fn text(name: &WorkflowName, report: &ProverReport) -> String {
+    let mut lines = vec![bold(name)];
+    let mut line = |name: &str, text: String| {
+        lines.push(format!("  {}{}", cyan(format!("{name:<12}")), hung(14, &text)))
+    };
+    let states = counted(report.states, "state");
+    line(
+        "can end",
+        match report.ends {
+            Verdict::Proved => format!(
+                "{} from each of {states}, by agents and people who exist",
+                green("proved:")
+            ),
+            Verdict::Refuted => format!("{} a task can get stuck; see below", red("refuted:")),
+            Verdict::May => format!(
+                "{} a task can get stuck, depending on what conditions read; see below",
+                yellow("may not:")
+            ),
+            Verdict::Unknown => format!(
+                "{} {}",
+                yellow("not proved:"),
+                report.unexplored.as_deref().unwrap_or_default()
+            ),
+        },
+    );
+    line("needs", indispensable(report));
+    line("costs", cost(report));
+    line(
+        "all used",
+        match report.alive {
+            Verdict::Proved => {
+                format!("{} each gate, branch, route and condition matters", green("proved"))
+            }
+            Verdict::Refuted => format!("{} something never happens; see below", red("refuted:")),
+            Verdict::May | Verdict::Unknown => {
+                format!("{} not everything was explored", yellow("not proved:"))
+            }
+        },
+    );
+    if !report.either_way.is_empty() {
+        let places = listed(&report.either_way);
+        line(
+            "assumed",
+            format!(
+                "the conditions of {places} may hold or not at any time: they read more than tags, metadata and priority"
+            ),
+        );
+    }
+    for alarm in &report.alarms {
+        let word = if alarm.is_certain { red("error:") } else { yellow("may be:") };
+        lines.push(format!("\n{word} {}", hung(7, &alarm.message)));
+        let left = alarm.story.len().saturating_sub(MOST_ACTS);
+        // The end of a story says what goes wrong.
+        for (number, act) in alarm.story.iter().enumerate().skip(left) {
+            lines.push(format!("  {:>2}. {}", number + 1, hung(6, act)));
+        }
+        if left > 0 {
+            lines.push(dim(format!("  (acts before these: {left}; `--json` has all)")));
+        }
+        lines.push(format!("  {} {}", dim("fix:"), hung(7, &alarm.fix)));
+    }
+    lines.join("\n") + "\n"
+}
+
+/// Returns who cannot be absent.
+fn indispensable(report: &ProverReport) -> String {
+    let staffing = &report.staffing;
+    if staffing.absences.is_empty() {
+        return "nobody alone: each gate and each way can be filled without any one of them"
+            .to_owned();
+    }
+    let more = if staffing.is_cut { "at least " } else { "" };
+    let sentence = |absence: &Absence| {
+        let ways = format!("{} of {more}{} ways", absence.ways, staffing.ways);
+        match absence.gates.len() {
+            0 => format!("without {}, {ways} are closed", absence.agent),
+            1 => {
+                format!("without {}, `{}` can never pass ({ways})", absence.agent, absence.gates[0])
+            }
+            count => format!(
+                "without {}, {count} of {} gates can never pass ({ways})",
+                absence.agent, staffing.gates
+            ),
+        }
+    };
+    let mut sentences: Vec<String> =
+        staffing.absences.iter().take(MOST_AGENTS).map(sentence).collect();
+    let left = staffing.absences.len().saturating_sub(MOST_AGENTS);
+    if left > 0 {
+        sentences.push(format!("and {left} more"));
+    }
+    sentences.join("\n")
+}
+
+fn cost(report: &ProverReport) -> String {
+    let cost = &report.cost;
+    let most = |number: Option<u64>| {
+        number.map_or("without limit".to_owned(), |number| format!("at most {number}"))
+    };
+    let mut text = format!(
+        "visits: {}; starts of agents: {}; times sent back before a person is asked: {}",
+        most(cost.visits),
+        most(cost.starts),
+        most(cost.rejections)
+    );
+    for setting in &cost.unlimited {
+        text.push_str(&format!("\n{setting} would limit it"));
+    }
+    text
+}
+
+/// Returns the text in lines that fit, each but the first indented.
+fn hung(indent: usize, text: &str) -> String {
+    let room = width().saturating_sub(indent).max(20);
+    let lines = text.lines().flat_map(|line| wrapped(line, room)).collect::<Vec<_>>();
+    lines.join(&format!("\n{}", " ".repeat(indent)))
+}
