@@ -111,7 +111,7 @@ fn reasons(model: &Model<'_>, task: &Task) -> Vec<(String, &'static str, String,
             (
                 "nobody_is_separate",
                 format!("each of role `{role}` ({who}) has worked at {gates} before"),
-                "add another agent to the role, or keep those gates apart earlier with `separateFrom`",
+                "add an agent to the role that cannot work at those gates",
             )
         };
         let code =
