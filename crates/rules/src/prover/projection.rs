@@ -41,6 +41,8 @@ pub(crate) struct Model<'a> {
     apart: Vec<GateId>,
     /// True if a route leads to the gate that was visited last.
     looks_back: bool,
+    /// True if a task can pass over a gate at which it must answer a rejection.
+    passes_over: bool,
     /// True if workers are kept apart by their sessions.
     pub(crate) has_sessions: bool,
     roles: Vec<&'a RoleId>,
@@ -71,6 +73,7 @@ impl<'a> Model<'a> {
                 || workflow.repeat.as_ref().is_some_and(|repeat| {
                     repeat.on_exhausted == Exhausted::Route(Target::Previous)
                 }),
+            passes_over: passes_over(workflow),
             has_sessions: duties().any(|duty| duty.separate_by == Identity::Session),
             roles: workflow.roles(),
             capped,
@@ -86,12 +89,32 @@ impl<'a> Model<'a> {
         self.bounds.iter().rposition(|bound| *bound <= count).unwrap_or(0)
     }
 
+    /// Returns whether work of the agent at the gate can keep it from another one: it may come to work there.
+    fn matters(&self, agent: &AgentId, gate: &GateId) -> bool {
+        let gates = || self.workflow.gates.iter().flat_map(with_branches);
+        let is_in = |role: &RoleId| {
+            self.rules.is_open(role)
+                || self.rules.org.role(role).is_some_and(|role| role.agents.contains(agent))
+        };
+        let steps_in = || {
+            gates().any(
+                |gate| matches!(&gate.exits.on_exhausted, Exhausted::Escalate(role) if is_in(role)),
+            )
+        };
+        let mut duties =
+            gates().filter_map(Gate::duty).filter(|duty| duty.separate_from.contains(gate));
+        duties.any(|duty| {
+            is_in(&duty.role) || duty.escalate_to.as_ref().is_some_and(is_in) || steps_in()
+        })
+    }
+
     /// Returns the gates, as bits, from whose workers others are kept apart, and that the agent worked at.
     pub(crate) fn worked(&self, task: &Task, agent: &AgentId) -> u64 {
         let entries = since_round(&task.history).iter();
         let own = entries.filter(|entry| entry.agent.as_ref() == Some(agent));
         let own = own.filter(|entry| matches!(entry.outcome, Ending::Completed(_)));
         let bits = own.filter_map(|entry| self.apart.iter().position(|gate| *gate == entry.gate));
+        let bits = bits.filter(|bit| self.matters(agent, &self.apart[*bit]));
         bits.fold(0, |set, bit| set | 1 << bit)
     }
 
@@ -122,7 +145,8 @@ impl<'a> Model<'a> {
         let unanswered = unanswered_at(&task.history);
         let gates = &self.workflow.gates;
         for gate in gates {
-            let waits = unanswered.iter().any(|at| task.history[*at].gate == gate.id);
+            let waits =
+                self.passes_over && unanswered.iter().any(|at| task.history[*at].gate == gate.id);
             let class = self.class(count(self.returns(task, &gate.id, false).len()));
             key.push(byte(class) << 1 | u8::from(waits));
             if open.item.is_some() {
@@ -410,6 +434,18 @@ fn without_voice(entry: &Visit) -> Visit {
 fn with_branches(gate: &Gate) -> impl Iterator<Item = &Gate> {
     let branches = gate.fork().into_iter().flat_map(|fork| &fork.branches);
     std::iter::once(gate).chain(branches.map(aof_domain::Branch::gate))
+}
+
+/// Returns whether a route may lead past a gate whose rejection is unanswered. Along the line a task comes to each gate again, or its
+/// condition does not hold.
+fn passes_over(workflow: &Workflow) -> bool {
+    let leads = |target: &Target| matches!(target, Target::Gate(_) | Target::End);
+    workflow.repeat.is_some()
+        || workflow.gates.iter().any(|gate| {
+            let exhausted = matches!(&gate.exits.on_exhausted, Exhausted::Route(to) if leads(to));
+            let written = gate.exits.written().any(|(_, route)| leads(&route.to));
+            gate.detour || gate.for_each().is_some() || exhausted || written
+        })
 }
 
 /// Returns the agents that exist, by kind.
