@@ -72,7 +72,7 @@ fn value(name: &WorkflowName, report: &ProverReport) -> Value {
 fn text(name: &WorkflowName, report: &ProverReport) -> String {
     let mut lines = vec![bold(name)];
     let mut line = |name: &str, text: String| {
-        lines.push(format!("  {}{}", cyan(format!("{name:<12}")), hung(14, &text)))
+        lines.push(format!("  {}{}", cyan(format!("{name:<12}")), hung(14, &text)));
     };
     let states = counted(report.states, "state");
     line(
