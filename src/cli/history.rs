@@ -27,7 +27,7 @@ use crate::history::verify::commit_archive::{
 use crate::history::verify::finding::HistoryFinding;
 use crate::history::verify::history::{Range, RangeStart, Verification, verify};
 use crate::project::named_branch::{UnpushedPointer, unpushed_pointer};
-use crate::rules::merge::{Dropped, Superseded};
+use crate::rules::replay::merge::{Dropped, Superseded};
 use crate::system::terminal::quoted;
 use crate::tasks::merge::versions::{Conflict, FileMerge, Versions};
 use crate::tasks::plan::DryRun;

@@ -13,7 +13,7 @@ use crate::git::{CommitId, LogEntry};
 use crate::project::error::ProjectError;
 use crate::project::rule_files::check_committed;
 use crate::project::workspace::Workspace;
-use crate::rules::merge::{Superseded, with_people_of};
+use crate::rules::replay::merge::{Superseded, with_people_of};
 use crate::rules::{Rules, events};
 
 /// The number of earlier versions of a file that are tried to find a readable one.

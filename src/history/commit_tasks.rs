@@ -13,7 +13,7 @@ use crate::project::active_rules::{default_rules, rules_at};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
-use crate::rules::merge::{Merged, Superseded, merge, sides};
+use crate::rules::replay::merge::{Merged, Superseded, merge, sides};
 use crate::storage::layout::{archive_path, is_archived, task_id, task_path};
 use crate::storage::{ProjectPath, layout};
 use crate::tasks::merge::file_merge::merge_files;

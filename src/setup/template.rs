@@ -4,7 +4,7 @@
 //! org.yaml that it needs and a first task that explains itself. The first line of each file states its purpose.
 
 use crate::domain::words::words;
-use crate::domain::{AgentId, RoleId, Shape, TaskId, Workflow};
+use crate::domain::{AgentId, RoleId, Shape, TaskId, Workflow, WorkflowName};
 use crate::files::config::configuration::{Source, read};
 use crate::files::printable::is_printable;
 
@@ -98,22 +98,22 @@ impl Template {
 
     /// Returns the file of `workflows/` that holds the template.
     pub fn workflow_file(self) -> String {
-        let (_, rest) = self.parts();
+        let (gates, _) = self.gates_and_promises();
         format!(
             "# yaml-language-server: $schema=../.aof/schema/workflow.json\n\ndescription: \"{}\"\n{}",
             self.summary(),
-            reviewed(rest)
+            reviewed(gates)
         )
     }
 
     /// Returns the configuration files for a project of that name.
     pub fn files(self, project: &str, founder: &Founder) -> ConfigFiles {
-        let (_, rest) = self.parts();
+        let (gates, promises) = self.gates_and_promises();
         let project_file = format!(
-            "{}  # {}.\n{}",
+            "{}  # {}.\n{}\n# What always holds of each task. `aof workflow prove` proves it, or says what would break it.\npromises:\n{promises}",
             filled(include_str!("template/project.yaml"), &[("project", &quotable(project))]),
             self.summary(),
-            indented(&reviewed(rest))
+            indented(&reviewed(gates))
         );
         let workflow = self.workflow();
         ConfigFiles {
@@ -173,6 +173,18 @@ impl Template {
     /// Returns the first line of the template, and the other lines.
     fn parts(self) -> (&'static str, &'static str) {
         self.source().split_once('\n').unwrap_or_default()
+    }
+
+    /// Returns the lines of the workflow, and those of what a project with it promises, as a list.
+    fn gates_and_promises(self) -> (&'static str, &'static str) {
+        let (_, rest) = self.parts();
+        rest.split_once("\npromises:\n").unwrap_or((rest, ""))
+    }
+
+    /// Returns what a project promises of a workflow of that name from the template, as a list for project.yaml.
+    pub fn promises(self, name: &WorkflowName) -> String {
+        let (_, promises) = self.gates_and_promises();
+        promises.replace("\n    always:", &format!("\n    workflow: {name}\n    always:"))
     }
 
     const fn source(self) -> &'static str {

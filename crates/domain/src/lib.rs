@@ -42,8 +42,8 @@ pub use period::{Period, PeriodFault, RetryDelay, length};
 pub use plan::{Link, PlanChange, PlanKey, PlanRemoval, Priority, TaskPlan, Urgency};
 pub use project::recurring::{Every, Recurrence, Recurring};
 pub use project::{
-    Agent, Channel, ConfigPlace, Git, HandOut, NetworkReach, On, Org, Permission, Project, Role,
-    SquashPolicy, Subscription, TaskLayout, Webhook,
+    Agent, Channel, ConfigPlace, Git, HandOut, NetworkReach, On, Org, Permission, Project, Promise,
+    Role, SquashPolicy, Subscription, TaskLayout, Webhook,
 };
 pub use ssh::{PublicKey, SshSignature};
 pub use task::{

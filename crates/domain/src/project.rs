@@ -47,6 +47,8 @@ pub struct Project {
     pub budgets: RunBudgets,
     /// The tasks that come again and again.
     pub recurring: Vec<recurring::Recurring>,
+    /// The promises about workflows.
+    pub promises: Vec<Promise>,
     pub workflows: Vec<Workflow>,
     /// The workflow of a task that names none.
     pub default_workflow: WorkflowName,
@@ -65,10 +67,25 @@ impl Project {
         role.hand_out.unwrap_or(self.hand_out)
     }
 
+    /// Returns the name of the workflow that the promise is about.
+    pub fn promised<'a>(&'a self, promise: &'a Promise) -> &'a WorkflowName {
+        promise.workflow.as_ref().unwrap_or(&self.default_workflow)
+    }
+
     /// Returns the workflow of that name.
     pub fn workflow(&self, name: &WorkflowName) -> Option<&Workflow> {
         self.workflows.iter().find(|workflow| workflow.name == *name)
     }
+}
+
+/// A promise about a workflow: what holds for each of its tasks, at any time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Promise {
+    pub name: String,
+    /// The condition that always holds.
+    pub always: String,
+    /// The workflow; the project's default if none is named.
+    pub workflow: Option<WorkflowName>,
 }
 
 words!(
@@ -201,6 +218,8 @@ pub enum ConfigPlace {
         /// The key, or keys joined by a dot.
         field: &'static str,
     },
+    /// A field of a promise, by its place in the list, from 0.
+    Promise { index: usize, field: &'static str },
     /// A field of a workflow.
     Workflow { workflow: WorkflowName, field: &'static str },
     /// A field of a gate.

@@ -9,6 +9,7 @@
 #[cfg(test)]
 mod differential;
 pub(crate) mod evaluate;
+pub(crate) mod promise;
 pub(crate) mod split;
 #[cfg(test)]
 mod tests;
@@ -26,6 +27,7 @@ use oxc_ast::ast::{
 use oxc_parser::Parser;
 use oxc_span::{GetSpan, SourceType, Span};
 use oxc_syntax::operator::{BinaryOperator, UnaryOperator};
+use promise::FunctionCall;
 use serde_json::Value as Json;
 
 /// A checked `when` expression; cheap to clone.
@@ -89,13 +91,22 @@ const MAX_BRACKETS: usize = 100;
 
 /// Returns every fault in `source`, which may read `names`.
 pub(crate) fn check(source: &str, names: &[&str]) -> Result<(), Vec<ConditionFault>> {
+    check_calls(source, names, &[]).map(|_| ())
+}
+
+/// Returns the calls of these functions, each with an example of its use, or every fault in `source`, which may read `names`.
+fn check_calls(
+    source: &str,
+    names: &[&str],
+    functions: &[(&'static str, &str)],
+) -> Result<Vec<FunctionCall>, Vec<ConditionFault>> {
     check_size(source).map_err(|fault| vec![fault])?;
     let allocator = Allocator::default();
     let root = parse(&allocator, source).map_err(|fault| vec![fault])?;
-    let mut checker = ConditionChecker::new(names);
+    let mut checker = ConditionChecker { functions, ..ConditionChecker::new(names) };
     checker.expression(&root);
     checker.faults.sort_by_key(|fault| fault.range.start);
-    if checker.faults.is_empty() { Ok(()) } else { Err(checker.faults) }
+    if checker.faults.is_empty() { Ok(checker.calls) } else { Err(checker.faults) }
 }
 
 /// Refuses a source that is so long or so nested that the parser or the evaluator, being recursive, could run out of stack.
@@ -166,6 +177,9 @@ pub(crate) fn whole(source: &str) -> Span {
 
 struct ConditionChecker<'n> {
     names: &'n [&'n str],
+    functions: &'n [(&'static str, &'n str)],
+    /// The calls of these functions.
+    calls: Vec<FunctionCall>,
     /// The names of the parameters in force, outermost first.
     parameters: Vec<String>,
     faults: Vec<ConditionFault>,
@@ -178,7 +192,7 @@ struct ConditionChecker<'n> {
 impl<'n> ConditionChecker<'n> {
     fn new(names: &'n [&'n str]) -> Self {
         let (parameters, faults, reads) = (Vec::new(), Vec::new(), Vec::new());
-        Self { names, parameters, faults, reads, key: None }
+        Self { names, functions: &[], calls: Vec::new(), parameters, faults, reads, key: None }
     }
 }
 
@@ -317,8 +331,7 @@ impl ConditionChecker<'_> {
             return self.refuse(call.span, "a call cannot be optional in a condition", help);
         }
         let Expression::StaticMemberExpression(member) = &call.callee else {
-            let message = "a condition can only call methods, by their names";
-            return self.refuse(call.callee.span(), message, "for example `tags.includes('api')`");
+            return self.function(call);
         };
         self.readable(&member.property.name, member.property.span);
         self.expression(&member.object);
@@ -327,6 +340,14 @@ impl ConditionChecker<'_> {
             Some((_, takes)) => self.arguments(call, name, *takes, span),
             None if is_forbidden(name) => {}
             None => self.faults.push(ConditionFault::method(name, span)),
+        }
+    }
+
+    /// Records a call of a function, or refuses it.
+    fn function(&mut self, call: &CallExpression<'_>) {
+        match FunctionCall::read(call, self.functions) {
+            Ok(call) => self.calls.push(call),
+            Err(fault) => self.faults.push(fault),
         }
     }
 

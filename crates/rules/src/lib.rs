@@ -9,7 +9,7 @@
 //! | whether a project's rules make sense | [`Rules::new`]: [`Finding`]s, the errors of which it returns as `Err` |
 //! | one act on one task | [`decide`]: a [`Decision`], or a [`Refusal`] |
 //! | which act led from one state of a task to another | [`explain`]; [`prove`] judges it for an audit |
-//! | how two histories of a task become one | [`merge`] |
+//! | how two histories of a task become one | [`replay::merge`] |
 //! | who gets the next task | [`dispatch`] |
 //! | which people must hear of an event | [`audience`] |
 //! | the instructions for an agent at a gate | [`brief`] |
@@ -81,7 +81,6 @@ pub mod workflow;
 pub mod act;
 pub mod assignment;
 pub mod condition;
-pub mod merge;
 pub mod outputs;
 pub mod refusal;
 pub mod verdict;

@@ -13,17 +13,20 @@ pub(crate) mod ends;
 pub(crate) mod explore;
 pub(crate) mod moves;
 pub(crate) mod projection;
+pub(crate) mod promises;
 pub(crate) mod staff;
 pub(crate) mod story;
 
 pub use cost::Cost;
 pub use ends::Alarm;
+pub use promises::PromiseReport;
 pub use staff::{Absence, Staffing};
 
+use crate::condition::promise::CompiledPromise;
 use crate::workflow::rules::Rules;
 use aof_domain::{Workflow, words};
 use cases::Cases;
-use explore::Graph;
+use explore::StateGraph;
 use projection::Model;
 
 /// The most states that are explored.
@@ -31,7 +34,7 @@ pub const MOST_STATES: usize = 12_000;
 
 words!(
     /// An answer of the prover.
-    Verdict, "a verdict", {
+    ProofVerdict, "a verdict", {
         /// It holds for every task.
         Proved = "proved",
         /// Acts of the engine break it.
@@ -43,14 +46,16 @@ words!(
     }
 );
 
-/// What the prover found out about a workflow.
+/// The prover's answers about a workflow.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProverReport {
-    /// Whether a task can always come to an end.
-    pub ends: Verdict,
-    /// Whether each gate, branch, route and condition matters.
-    pub alive: Verdict,
-    /// All alarms, those about ends first.
+    /// The answer to: can a task always come to an end?
+    pub ends: ProofVerdict,
+    /// The answer to: does each gate, branch, route and condition matter?
+    pub alive: ProofVerdict,
+    /// The promises about the workflow.
+    pub promises: Vec<PromiseReport>,
+    /// All alarms, those about ends first, those about promises last.
     pub alarms: Vec<Alarm>,
     pub staffing: Staffing,
     pub cost: Cost,
@@ -71,33 +76,30 @@ impl ProverReport {
 
 /// Proves a workflow of the rules, exploring at most that many states.
 pub fn prove_workflow(rules: &Rules, workflow: &Workflow, most: usize) -> ProverReport {
-    let model = Model::new(rules, workflow);
-    let cases = Cases::of(rules, workflow, &model.inputs());
-    let graph = Graph::explore(&model, &cases, most);
+    let model = Model::new(rules, workflow, None);
+    let cases = Cases::of(rules, workflow, &model.inputs(), &[]);
+    let graph = StateGraph::explore(&model, &cases, most);
     let stuck = ends::stuck(&model, &cases, &graph);
-    // What comes after a gate that nobody can take is not a fault of its own.
+    // Gates after one that nobody can take are no faults of their own.
     let is_blocked = stuck.iter().any(|alarm| alarm.is_certain);
     let mut dead = ends::dead(&model, &cases, &graph);
     dead.retain(|alarm| !is_blocked || alarm.code == "constant_condition");
-    let unexplored = if cases.cut {
-        Some("its conditions tell more than 64 kinds of tasks apart".to_owned())
-    } else if !graph.is_whole() {
-        let left = graph.states.iter().filter(|state| !state.is_explored).count();
-        Some(format!(
-            "it has more than {most} states; {left} of those that were reached are not explored"
-        ))
-    } else {
-        None
-    };
+    let unexplored = unexplored(&cases, &graph, most);
     let verdict =
         |alarms: &[Alarm]| match (alarms.iter().any(|alarm| alarm.is_certain), alarms, &unexplored)
         {
-            (true, ..) => Verdict::Refuted,
-            (false, _, Some(_)) => Verdict::Unknown,
-            (false, [], None) => Verdict::Proved,
-            (false, [_, ..], None) => Verdict::May,
+            (true, ..) => ProofVerdict::Refuted,
+            (false, _, Some(_)) => ProofVerdict::Unknown,
+            (false, [], None) => ProofVerdict::Proved,
+            (false, [_, ..], None) => ProofVerdict::May,
         };
+    let is_own = |one: &&CompiledPromise| *rules.project.promised(&one.promise) == workflow.name;
+    let promises = rules.conditions.promises.iter().filter(is_own);
+    let promises: Vec<PromiseReport> =
+        promises.map(|promise| PromiseReport::of(rules, workflow, promise, most)).collect();
+    let broken: Vec<Alarm> = promises.iter().filter_map(PromiseReport::alarm).collect();
     ProverReport {
+        promises,
         ends: verdict(&stuck),
         alive: verdict(&dead),
         staffing: Staffing::of(rules, workflow),
@@ -108,7 +110,20 @@ pub fn prove_workflow(rules: &Rules, workflow: &Workflow, most: usize) -> Prover
             .iter()
             .map(|place| place.as_ref().map_or("until".to_owned(), ToString::to_string))
             .collect(),
-        alarms: stuck.into_iter().chain(dead).collect(),
+        alarms: stuck.into_iter().chain(dead).chain(broken).collect(),
         unexplored,
     }
+}
+
+/// Returns the reason why not everything was explored.
+fn unexplored(cases: &Cases, graph: &StateGraph, most: usize) -> Option<String> {
+    if cases.cut {
+        return Some("its conditions tell more than 64 kinds of tasks apart".to_owned());
+    }
+    let left = graph.states.iter().filter(|state| !state.is_explored).count();
+    (left > 0).then(|| {
+        format!(
+            "it has more than {most} states; {left} of those that were reached are not explored"
+        )
+    })
 }

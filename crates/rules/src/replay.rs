@@ -1,5 +1,6 @@
 //! Replay: finds the act that led from one state of a task to the next, and checks that the rules allow it.
 
+pub mod merge;
 pub mod squash;
 
 use jiff::SignedDuration;

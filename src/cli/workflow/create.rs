@@ -98,6 +98,11 @@ fn show_created(session: &Session, new: &NewWorkflow, made: &WorkflowFile, mode:
             );
             output.line(format!("  {graph:<38}  see the routes that a task can take"));
             output.line(format!("  {new:<38}  create a task that follows it"));
+            let (prove, promises) = (format!("aof workflow prove {name}"), template.promises(name));
+            output.line(format!("  {prove:<38}  see that each task can come to an end"));
+            output.line(format!(
+                "\nThe template keeps these promises. To have them proved, add to project.yaml:\n\npromises:\n{promises}"
+            ));
         }
         WorkflowFate::Lacks { roles, agents } => {
             let names: Vec<String> = roles.iter().map(|part| part.role.to_string()).collect();

@@ -11,7 +11,9 @@ use crate::cli::{
 use crate::domain::{WorkflowName, listed};
 use crate::project::rule_files::check_worktree;
 use crate::project::rule_lookup::find_workflow;
-use crate::rules::prover::{self, Absence, Alarm, ProverReport, Verdict, prove_workflow};
+use crate::rules::prover::{
+    self, Absence, Alarm, PromiseReport, ProofVerdict, ProverReport, prove_workflow,
+};
 
 /// The most acts of a story that are shown.
 const MOST_ACTS: usize = 15;
@@ -42,11 +44,24 @@ pub(crate) fn run(session: &Session, args: &ProveArgs) -> CliResult {
 }
 
 fn value(name: &WorkflowName, report: &ProverReport) -> Value {
-    let ProverReport { ends, alive, alarms, staffing, cost, states, either_way, unexplored } =
-        report;
+    let ProverReport {
+        ends,
+        alive,
+        promises,
+        alarms,
+        staffing,
+        cost,
+        states,
+        either_way,
+        unexplored,
+    } = report;
     let alarm = |alarm: &Alarm| {
         let Alarm { code, at, message, fix, is_certain, story } = alarm;
         json!({"code": code, "at": at, "message": message, "fix": fix, "certain": is_certain, "story": story})
+    };
+    let promise = |promise: &PromiseReport| {
+        let PromiseReport { name, verdict, why, story } = promise;
+        json!({"name": name, "verdict": verdict, "why": why, "story": story})
     };
     let absence = |absence: &Absence| {
         let Absence { agent, gates, ways } = absence;
@@ -56,6 +71,7 @@ fn value(name: &WorkflowName, report: &ProverReport) -> Value {
         "workflow": name,
         "ends": ends,
         "alive": alive,
+        "promises": promises.iter().map(promise).collect::<Vec<_>>(),
         "alarms": alarms.iter().map(alarm).collect::<Vec<_>>(),
         "gates": staffing.gates,
         "ways": staffing.ways,
@@ -78,16 +94,16 @@ fn text(name: &WorkflowName, report: &ProverReport) -> String {
     line(
         "can end",
         match report.ends {
-            Verdict::Proved => format!(
+            ProofVerdict::Proved => format!(
                 "{} from each of {states}, by agents and people who exist",
                 green("proved:")
             ),
-            Verdict::Refuted => format!("{} a task can get stuck; see below", red("refuted:")),
-            Verdict::May => format!(
+            ProofVerdict::Refuted => format!("{} a task can get stuck; see below", red("refuted:")),
+            ProofVerdict::May => format!(
                 "{} a task can get stuck, depending on what conditions read; see below",
                 yellow("may not:")
             ),
-            Verdict::Unknown => format!(
+            ProofVerdict::Unknown => format!(
                 "{} {}",
                 yellow("not proved:"),
                 report.unexplored.as_deref().unwrap_or_default()
@@ -99,15 +115,20 @@ fn text(name: &WorkflowName, report: &ProverReport) -> String {
     line(
         "all used",
         match report.alive {
-            Verdict::Proved => {
-                format!("{} each gate, branch, route and condition matters", green("proved"))
+            ProofVerdict::Proved => {
+                format!("{} each gate, branch, route and condition matters", green("proved:"))
             }
-            Verdict::Refuted => format!("{} something never happens; see below", red("refuted:")),
-            Verdict::May | Verdict::Unknown => {
+            ProofVerdict::Refuted => {
+                format!("{} something never happens; see below", red("refuted:"))
+            }
+            ProofVerdict::May | ProofVerdict::Unknown => {
                 format!("{} not everything was explored", yellow("not proved:"))
             }
         },
     );
+    if !report.promises.is_empty() {
+        line("promises", report.promises.iter().map(promise).collect::<Vec<_>>().join("\n"));
+    }
     if !report.either_way.is_empty() {
         let places = listed(&report.either_way);
         line(
@@ -133,6 +154,17 @@ fn text(name: &WorkflowName, report: &ProverReport) -> String {
     lines.join("\n") + "\n"
 }
 
+fn promise(promise: &PromiseReport) -> String {
+    let PromiseReport { name, verdict, why, story: _ } = promise;
+    match (verdict, why) {
+        (ProofVerdict::Proved, _) => format!("{} {name}", green("proved:")),
+        (ProofVerdict::Refuted, _) => format!("{} {name}; see below", red("refuted:")),
+        (_, why) => {
+            format!("{} {name}: {}", yellow("not proved:"), why.as_deref().unwrap_or_default())
+        }
+    }
+}
+
 /// Returns who cannot be absent.
 fn indispensable(report: &ProverReport) -> String {
     let staffing = &report.staffing;
@@ -143,13 +175,17 @@ fn indispensable(report: &ProverReport) -> String {
     let more = if staffing.is_cut { "at least " } else { "" };
     let sentence = |absence: &Absence| {
         let ways = format!("{} of {more}{} ways", absence.ways, staffing.ways);
+        let with_ways = if staffing.ways <= 1 { String::new() } else { format!(" ({ways})") };
         match absence.gates.len() {
             0 => format!("without {}, {ways} are closed", absence.agent),
             1 => {
-                format!("without {}, `{}` can never pass ({ways})", absence.agent, absence.gates[0])
+                format!(
+                    "without {}, `{}` can never pass{with_ways}",
+                    absence.agent, absence.gates[0]
+                )
             }
             count => format!(
-                "without {}, {count} of {} gates can never pass ({ways})",
+                "without {}, {count} of {} gates can never pass{with_ways}",
                 absence.agent, staffing.gates
             ),
         }

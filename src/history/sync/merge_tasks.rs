@@ -18,7 +18,7 @@ use crate::project::active_rules::{default_rules, rules_at};
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
-use crate::rules::merge::{Dropped, Superseded};
+use crate::rules::replay::merge::{Dropped, Superseded};
 use crate::system::crash_points;
 use crate::tasks::merge::versions::Conflict;
 

@@ -13,7 +13,7 @@ use crate::history::commit_tasks::{
 };
 use crate::project::error::ProjectError;
 use crate::project::workspace::Workspace;
-use crate::rules::merge::{Merged, with_people_of};
+use crate::rules::replay::merge::{Merged, with_people_of};
 use crate::rules::{Proof, Rules, prove, rehashed};
 use crate::storage::layout;
 

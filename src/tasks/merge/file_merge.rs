@@ -12,7 +12,7 @@ use crate::files::task_file::{Defaults, Origin, Scope, Spliced, TaskFile};
 use crate::git::{Marks, MergedText, merge_texts};
 use crate::project::error::ProjectError;
 use crate::rules::Rules;
-use crate::rules::merge::{Keys, Merged, Side, merge, merge_keys, sides, with_people_of};
+use crate::rules::replay::merge::{Keys, Merged, Side, merge, merge_keys, sides, with_people_of};
 
 /// Replaces conflicts in a virtual base, so that they conflict again as long as the branches differ.
 const UNDECIDED: &str = "\u{fffd} aof: undecided where two branches parted \u{fffd}";

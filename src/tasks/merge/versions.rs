@@ -12,7 +12,7 @@ use crate::files::task_file::{passages, set_aside, stated_id};
 use crate::files::yaml::Fault;
 use crate::git::{Marks, MergedText, merge_texts, with_lf};
 use crate::project::error::ProjectError;
-use crate::rules::merge::{Dropped, Superseded};
+use crate::rules::replay::merge::{Dropped, Superseded};
 
 /// The versions of one file.
 #[derive(Debug, Clone, Copy)]

@@ -1,5 +1,7 @@
 //! Another system's file becomes a workflow that is committed and runs.
 
+mod meaning;
+
 use insta::assert_snapshot;
 
 use crate::support::environment::TestEnvironment;

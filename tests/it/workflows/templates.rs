@@ -3,6 +3,7 @@
 use aof::domain::Severity;
 use aof::files::config::configuration::{Source, load};
 use aof::rules::Rules;
+use aof::rules::prover::{MOST_STATES, ProofVerdict, prove_workflow};
 use aof::setup::template::Founder;
 use aof::setup::template::Template;
 use insta::assert_snapshot;
@@ -22,6 +23,18 @@ fn rules(template: Template) -> Rules {
         findings.iter().filter(|finding| finding.severity > Severity::Note).collect();
     assert!(worse.is_empty(), "{template}: {worse:#?}");
     rules
+}
+
+#[test]
+fn every_template_can_end_and_keeps_its_two_promises() {
+    for template in Template::ALL {
+        let rules = rules(*template);
+        let report = prove_workflow(&rules, &rules.project.workflows[0], MOST_STATES);
+        assert_eq!(report.alarms, [], "{template}");
+        let promises = report.promises.iter().map(|promise| promise.verdict);
+        let verdicts: Vec<_> = [report.ends, report.alive].into_iter().chain(promises).collect();
+        assert_eq!(verdicts, [ProofVerdict::Proved; 4], "{template}: {:?}", report.promises);
+    }
 }
 
 #[test]
@@ -181,6 +194,17 @@ fn a_workflow_is_begun_in_a_file_and_a_commit_of_its_own() {
     try next:
       aof workflow graph care                 see the routes that a task can take
       aof new "..." --workflow care           create a task that follows it
+      aof workflow prove care                 see that each task can come to an end
+
+    The template keeps these promises. To have them proved, add to project.yaml:
+
+    promises:
+      - name: Nothing ends without a review
+        workflow: care
+        always: "!ended || passed('review')"
+      - name: The latest work is what was reviewed
+        workflow: care
+        always: "!ended || before('work', 'review')"
     "#);
     assert_snapshot!(env.git_plain(&["show", "--stat", "--format=%an: %s%n%b"]), @"
     Ada: Begin workflow care: the basic process

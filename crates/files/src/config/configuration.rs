@@ -182,6 +182,10 @@ impl Configuration {
             ConfigPlace::Project { field }
             | ConfigPlace::Workflow { field, .. }
             | ConfigPlace::Gate { field, .. } => field,
+            ConfigPlace::Promise { index, field } => {
+                steps.extend([key("promises"), Step::Index(*index)]);
+                field
+            }
             ConfigPlace::Route { outcome: Outcome::Failed, field, .. } => {
                 steps.push(key("onFailure"));
                 field
@@ -330,6 +334,7 @@ impl Loading {
             notify: file.notify,
             budgets: file.budgets,
             recurring: file.recurring,
+            promises: file.promises,
             workflows,
             default_workflow,
             implicit_workflow,

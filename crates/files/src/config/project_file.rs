@@ -3,7 +3,7 @@
 use jiff::tz::{TimeZone, TimeZoneDatabase};
 
 use super::budget_file;
-use super::decode::{Faults, FieldReader, parse_key, text_of};
+use super::decode::{Faults, FieldReader, one_or_many, parse_key, text_of};
 use super::locate::Step;
 use super::notify_file;
 use super::recurring_file;
@@ -13,7 +13,7 @@ use super::workflow_file::{Definition, default_name};
 use super::workspaces_file;
 use crate::yaml::{Fault, Node, NodeKind};
 use aof_domain::{
-    Git, HandOut, IdPrefix, Recurring, RunBudgets, RunLimits, SquashPolicy, Subscription,
+    Git, HandOut, IdPrefix, Promise, Recurring, RunBudgets, RunLimits, SquashPolicy, Subscription,
     TaskLayout, WorkflowName, WorkspaceSettings,
 };
 
@@ -34,6 +34,7 @@ pub(crate) struct ProjectFile {
     pub(crate) notify: Vec<Subscription>,
     pub(crate) budgets: RunBudgets,
     pub(crate) recurring: Vec<Recurring>,
+    pub(crate) promises: Vec<Promise>,
     pub(crate) default_workflow: Option<WorkflowName>,
     pub(crate) workflows: Vec<Definition>,
 }
@@ -87,6 +88,7 @@ pub(crate) fn read(root: &Node<'_>, faults: &Faults) -> ProjectFile {
     file.notify = notify_file::read(&fields, true);
     file.budgets = fields.with("budget", budget_file::read_budgets).unwrap_or_default();
     file.recurring = fields.with("recurring", recurring_file::read).unwrap_or_default();
+    file.promises = fields.with("promises", promises).unwrap_or_default();
     fields.refuse_unknown_but(|key| match key {
         "sync" | "remote" | "branch" | "every" => {
             Some(format!("write it under `git`, as in `git: {{{key}: ...}}`"))
@@ -101,6 +103,24 @@ pub(crate) fn read(root: &Node<'_>, faults: &Faults) -> ProjectFile {
         _ => None,
     });
     file
+}
+
+/// Reads what the project promises of its workflows.
+fn promises(node: &Node<'_>, faults: &Faults) -> Vec<Promise> {
+    let mut found: Vec<Promise> = Vec::new();
+    for item in one_or_many(node) {
+        let Some(fields) = FieldReader::of(item, "a promise", faults) else { continue };
+        let (name, always) = (fields.required::<String>("name"), fields.required("always"));
+        let workflow = fields.parsed("workflow");
+        fields.refuse_unknown();
+        let (Some(name), Some(always)) = (name, always) else { continue };
+        if found.iter().any(|other| other.name == name) {
+            let message = format!("there is already a promise `{name}`");
+            faults.invalid(item, message, "give each a `name` of its own");
+        }
+        found.push(Promise { name, always, workflow });
+    }
+    found
 }
 
 /// Reads the name of a time zone. The list of zones is part of the program: rules must not depend on the machine.

@@ -9,6 +9,7 @@ use oxc_syntax::operator::{BinaryOperator, LogicalOperator, UnaryOperator};
 use serde_json::{Value as Json, json};
 
 use super::{Condition, parse};
+use aof_domain::Task;
 
 /// A fact of a task on which a condition depends.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +20,21 @@ pub(crate) enum Fact {
     Metadata(String, Vec<Json>),
     /// The value of a key of the plan, which is compared with these literals.
     Plan(String, Vec<Json>),
+    /// A value that the way of a task decides, which is compared with these literals.
+    Way(Vec<Json>),
+}
+
+impl Fact {
+    /// Returns the value of the task, as a text.
+    pub(crate) fn value(&self, task: &Task) -> String {
+        match self {
+            Self::Tag(tag) => task.tags.contains(tag).to_string(),
+            Self::Metadata(key, _) => format!("{:?}", task.metadata.get(key)),
+            Self::Plan(key, _) if key == "priority" => task.priority().to_string(),
+            Self::Plan(..) => format!("{:?}", task.plan.milestone),
+            Self::Way(_) => String::new(),
+        }
+    }
 }
 
 impl Condition {
@@ -70,6 +86,8 @@ fn comparison(binary: &BinaryExpression<'_>, facts: &mut Vec<Fact>) -> Option<()
     let (of, with) = match (literal(&binary.left), literal(&binary.right)) {
         (None, Some(with)) => (&binary.left, with),
         (Some(with), None) => (&binary.right, with),
+        // Agents differ, or do not.
+        _ if equality && is_agent(&binary.left) && is_agent(&binary.right) => return Some(()),
         _ => return None,
     };
     // Texts have no neighbours that could stand for those between them.
@@ -158,6 +176,9 @@ fn is_named(expression: &Expression<'_>, name: &str) -> bool {
 /// Returns the value of the task that the expression reads.
 fn value(expression: &Expression<'_>, with: Vec<Json>) -> Option<Fact> {
     let member = match expression.without_parentheses() {
+        Expression::Identifier(name) if name.name.starts_with('$') || name.name == "ended" => {
+            return Some(Fact::Way(with));
+        }
         Expression::Identifier(name) if ["priority", "milestone"].contains(&name.name.as_str()) => {
             return Some(Fact::Plan(name.name.to_string(), with));
         }
@@ -178,6 +199,11 @@ fn value(expression: &Expression<'_>, with: Vec<Json>) -> Option<Fact> {
         MemberExpression::PrivateFieldExpression(_) => return None,
     };
     Some(Fact::Metadata(key, with))
+}
+
+/// Returns whether the expression is the agent of a call of `passedBy` in a promise.
+fn is_agent(expression: &Expression<'_>) -> bool {
+    matches!(expression.without_parentheses(), Expression::Identifier(name) if name.name.starts_with("$passedBy"))
 }
 
 fn literals(list: &ArrayExpression<'_>) -> Option<Vec<Json>> {

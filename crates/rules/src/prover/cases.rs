@@ -21,30 +21,31 @@ const MOST_COMBINATIONS: usize = 4_096;
 const MOST_CASES: usize = 64;
 
 /// The place of a condition: a gate, a branch, or `None` for the end of rounds.
-pub(crate) type Place = Option<Station>;
+pub(crate) type ConditionPlace = Option<Station>;
 
 /// A kind of task: the answers of all conditions that depend on its data alone.
 pub(crate) struct Case {
     /// A task of the kind, at no gate.
     pub(crate) task: Task,
-    answers: BTreeMap<Place, Option<bool>>,
+    answers: BTreeMap<ConditionPlace, Option<bool>>,
 }
 
 /// All kinds of tasks.
 pub(crate) struct Cases {
     pub(crate) all: Vec<Case>,
     /// The conditions that depend on more than that: each may hold or not.
-    pub(crate) open: Vec<Place>,
+    pub(crate) open: Vec<ConditionPlace>,
     /// The conditions that never differ, with their answer.
-    pub(crate) constant: Vec<(Place, bool)>,
+    pub(crate) constant: Vec<(ConditionPlace, bool)>,
     /// True if there are more kinds.
     pub(crate) cut: bool,
 }
 
 impl Cases {
-    pub(crate) fn of(rules: &Rules, workflow: &Workflow, lists: &[Map]) -> Self {
+    /// Returns the kinds of tasks that conditions and these facts tell apart; each begins with each of the lists.
+    pub(crate) fn of(rules: &Rules, workflow: &Workflow, lists: &[Map], watched: &[Fact]) -> Self {
         let conditions = conditions(rules, workflow);
-        let mut facts = Vec::new();
+        let mut facts = watched.to_vec();
         let mut closed = BTreeMap::new();
         let mut open = Vec::new();
         for (place, condition) in &conditions {
@@ -63,17 +64,18 @@ impl Cases {
             let with_list =
                 |input: &Map| Case { task: begun(&task, input), answers: BTreeMap::new() };
             let all = lists.iter().map(with_list).collect();
-            return Self { all, open, constant: Vec::new(), cut: false };
+            return Self { all, open, constant: Vec::new(), cut: !watched.is_empty() };
         };
-        let mut kinds: BTreeMap<Vec<Option<bool>>, Task> = BTreeMap::new();
+        let mut kinds: BTreeMap<(Vec<Option<bool>>, Vec<String>), Task> = BTreeMap::new();
         for task in tasks {
             let scope = ConditionScope::new(&task, &[]);
             let answers = closed.values().map(|one| one.evaluate(&scope.names()).ok()).collect();
             drop(scope);
-            kinds.entry(answers).or_insert(task);
+            let values = watched.iter().map(|fact| fact.value(&task)).collect();
+            kinds.entry((answers, values)).or_insert(task);
         }
         let never_differs = |index: usize| {
-            let mut answers = kinds.keys().map(|answers| answers[index]);
+            let mut answers = kinds.keys().map(|(answers, _)| answers[index]);
             let first = answers.next()??;
             answers.all(|other| other == Some(first)).then_some(first)
         };
@@ -82,7 +84,7 @@ impl Cases {
             .filter_map(|(index, place)| Some((place.clone(), never_differs(index)?)))
             .collect();
         let mut all = Vec::new();
-        for (answers, task) in kinds {
+        for ((answers, _), task) in kinds {
             for input in lists {
                 let answers = closed.keys().cloned().zip(answers.iter().copied()).collect();
                 all.push(Case { task: begun(&task, input), answers });
@@ -95,7 +97,7 @@ impl Cases {
 }
 
 /// Returns the conditions of the workflow.
-fn conditions<'r>(rules: &'r Rules, workflow: &Workflow) -> Vec<(Place, &'r Condition)> {
+fn conditions<'r>(rules: &'r Rules, workflow: &Workflow) -> Vec<(ConditionPlace, &'r Condition)> {
     let all = rules.conditions.when.iter().filter(|((name, _), _)| *name == workflow.name);
     let until = rules.conditions.until.get(&workflow.name).map(|until| (None, until));
     all.map(|((_, station), condition)| (Some(station.clone()), condition)).chain(until).collect()
@@ -118,6 +120,7 @@ fn combinations(facts: &[Fact], workflow: &Workflow) -> Option<Vec<Task>> {
                 values.entry((true, key)).or_default().extend(with.clone());
             }
             Fact::Plan(key, with) => values.entry((false, key)).or_default().extend(with.clone()),
+            Fact::Way(_) => {}
         }
     }
     let mut tasks = vec![blank(&workflow.name)];
@@ -224,7 +227,7 @@ impl Case {
 
 /// The answer of an open condition in one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Answer {
+pub(crate) enum GivenAnswer {
     /// It fails, and says that it was asked.
     Asked,
     Failed,
@@ -233,22 +236,29 @@ pub(crate) enum Answer {
 }
 
 /// Rules in which each condition has one answer, with the marks of those that were asked.
-pub(crate) struct Variant {
+pub(crate) struct RulesVariant {
     pub(crate) rules: Rules,
     pub(crate) asked: Vec<Arc<AtomicBool>>,
 }
 
-impl Variant {
-    pub(crate) fn of(model: &Model<'_>, case: &Case, open: &[Place], answers: &[Answer]) -> Self {
+impl RulesVariant {
+    pub(crate) fn of(
+        model: &Model<'_>,
+        case: &Case,
+        open: &[ConditionPlace],
+        answers: &[GivenAnswer],
+    ) -> Self {
         let mut rules = model.capped.clone();
         let name = &model.workflow.name;
         let asked: Vec<_> = open.iter().map(|_| Arc::new(AtomicBool::new(false))).collect();
         let given = open.iter().zip(answers).enumerate();
         let given = given.map(|(index, (place, answer))| {
             let condition = match answer {
-                Answer::Yes => None,
-                Answer::No => Some(Condition::stand_in(None)),
-                Answer::Asked | Answer::Failed => Some(Condition::stand_in(Some(&asked[index]))),
+                GivenAnswer::Yes => None,
+                GivenAnswer::No => Some(Condition::stand_in(None)),
+                GivenAnswer::Asked | GivenAnswer::Failed => {
+                    Some(Condition::stand_in(Some(&asked[index])))
+                }
             };
             (place.clone(), condition)
         });

@@ -1,4 +1,4 @@
-//! What a task can cost at most, before a person is asked.
+//! The most that a task can cost, before a person is asked.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ const MOST_RETRIES: u32 = 100;
 /// The most combinations of counters.
 const MOST_STATES: usize = 200_000;
 
-/// What a task can cost at most before a person is asked; `None` without a limit.
+/// The most that a task can cost before a person is asked; `None` without a limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cost {
     /// Visits of the longest way.

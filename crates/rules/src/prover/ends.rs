@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde_json::Value;
+
 use super::cases::Cases;
-use super::explore::Graph;
+use super::explore::StateGraph;
 use super::projection::Model;
 use super::story::tell;
 use crate::routing::workplace::Workplace;
@@ -25,7 +27,7 @@ pub struct Alarm {
 }
 
 /// Returns the alarms about states from which no end can be reached.
-pub(crate) fn stuck(model: &Model<'_>, cases: &Cases, graph: &Graph) -> Vec<Alarm> {
+pub(crate) fn stuck(model: &Model<'_>, cases: &Cases, graph: &StateGraph) -> Vec<Alarm> {
     let states = &graph.states;
     let is_stuck = |at: usize| {
         let state = &states[at];
@@ -38,8 +40,8 @@ pub(crate) fn stuck(model: &Model<'_>, cases: &Cases, graph: &Graph) -> Vec<Alar
             kinds.entry((station, code)).or_insert((Vec::new(), why, fix)).0.push(at);
         }
     }
-    let tries = |task: &Task| {
-        let moves = model.moves(task);
+    let tries = |task: &Task, _: &[Value]| {
+        let moves = model.moves(task, &[]);
         moves.iter().all(|taken| model.moved(model.rules, task, taken, usize::MAX).is_none())
     };
     let mut alarms: Vec<Alarm> = kinds
@@ -51,7 +53,7 @@ pub(crate) fn stuck(model: &Model<'_>, cases: &Cases, graph: &Graph) -> Vec<Alar
             Alarm { code, at, message, fix, is_certain, story }
         })
         .collect();
-    // What is unexplored or stuck counts as an end here: it is reported elsewhere.
+    // A state that is unexplored or stuck counts as an end here: it is reported elsewhere.
     let ends = graph.distances(|at| {
         graph.is_end(at)
             || !states[at].is_explored
@@ -65,7 +67,7 @@ pub(crate) fn stuck(model: &Model<'_>, cases: &Cases, graph: &Graph) -> Vec<Alar
             .as_ref()
             .map(|open| open.current.to_string())
             .unwrap_or_default();
-        let story = tell(model, cases, graph, &|at| ends[at].is_none(), &|_| true);
+        let story = tell(model, cases, graph, &|at| ends[at].is_none(), &|_, _| true);
         alarms.push(Alarm {
             code: "dead_end",
             message: format!("from gate `{gate}` no end can be reached, whatever is said"),
@@ -138,7 +140,7 @@ fn reasons(model: &Model<'_>, task: &Task) -> Vec<(String, &'static str, String,
 }
 
 /// Returns the alarms about gates, branches, routes and conditions that never matter.
-pub(crate) fn dead(model: &Model<'_>, cases: &Cases, graph: &Graph) -> Vec<Alarm> {
+pub(crate) fn dead(model: &Model<'_>, cases: &Cases, graph: &StateGraph) -> Vec<Alarm> {
     if !graph.is_whole() {
         return Vec::new();
     }

@@ -2,9 +2,12 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use serde_json::Value;
+
 use super::cases::Cases;
 use super::moves::{Move, Stepper};
-use super::projection::{Key, Model};
+use super::projection::{Model, StateKey};
+use crate::condition::promise::CompiledPromise;
 use aof_domain::{Blocker, Ending, Outcome, Station, Status, Task};
 
 /// A state of the projection.
@@ -12,7 +15,9 @@ pub(crate) struct State {
     pub(crate) case: usize,
     /// A task in the state.
     pub(crate) task: Task,
-    pub(crate) edges: Vec<Edge>,
+    /// The values of the promise.
+    pub(crate) seen: Vec<Value>,
+    pub(crate) edges: Vec<TakenMove>,
     /// True if each of its moves was tried.
     pub(crate) is_explored: bool,
     /// Completions that the engine refused: what they hand on could not be made up.
@@ -21,7 +26,7 @@ pub(crate) struct State {
 
 /// A move from one state to another.
 #[derive(Debug, Clone)]
-pub(crate) struct Edge {
+pub(crate) struct TakenMove {
     pub(crate) taken: Move,
     pub(crate) to: usize,
     /// The gates and branches that ended a visit, with their outcomes.
@@ -29,19 +34,20 @@ pub(crate) struct Edge {
 }
 
 /// The explored part of the projection.
-pub(crate) struct Graph {
+pub(crate) struct StateGraph {
     pub(crate) states: Vec<State>,
-    pub(crate) index: HashMap<Key, usize>,
+    pub(crate) index: HashMap<StateKey, usize>,
     /// The number of steps of the engine.
     pub(crate) steps: usize,
 }
 
-impl Graph {
+impl StateGraph {
     /// Explores at most that many states.
     pub(crate) fn explore(model: &Model<'_>, cases: &Cases, most: usize) -> Self {
         let mut graph = Self { states: Vec::new(), index: HashMap::new(), steps: 0 };
         for (case, kind) in cases.all.iter().enumerate() {
-            graph.add(model.key(case, &kind.task), case, kind.task.clone());
+            let seen = model.promise.map(CompiledPromise::begin).unwrap_or_default();
+            graph.add(model, case, kind.task.clone(), seen);
         }
         let mut open: VecDeque<usize> = (0..graph.states.len()).collect();
         let mut stepper = Stepper::new(model, cases);
@@ -49,8 +55,9 @@ impl Graph {
             if graph.states.len() > most {
                 break;
             }
-            let (case, task) = (graph.states[at].case, graph.states[at].task.clone());
-            for taken in model.moves(&task) {
+            let State { case, task, seen, .. } = &graph.states[at];
+            let (case, task, seen) = (*case, task.clone(), seen.clone());
+            for taken in model.moves(&task, &seen) {
                 let results = stepper.results(case, &task, &taken);
                 if let (Move::Say(says), [], Some(open)) = (&taken, &results[..], &task.gate) {
                     let station =
@@ -59,15 +66,16 @@ impl Graph {
                 }
                 for after in results {
                     let ended = ended(&task, &after);
+                    let seen = model.seen(&seen, (&task, &after));
                     for after in model.variants(&task, after) {
                         let before = graph.states.len();
-                        let to = graph.add(model.key(case, &after), case, after);
+                        let to = graph.add(model, case, after, seen.clone());
                         if graph.states.len() > before
                             && !graph.states[to].task.status.is_finished()
                         {
                             open.push_back(to);
                         }
-                        let edge = Edge { taken: taken.clone(), to, ended: ended.clone() };
+                        let edge = TakenMove { taken: taken.clone(), to, ended: ended.clone() };
                         graph.states[at].edges.push(edge);
                     }
                 }
@@ -78,14 +86,15 @@ impl Graph {
         graph
     }
 
-    fn add(&mut self, key: Key, case: usize, task: Task) -> usize {
+    fn add(&mut self, model: &Model<'_>, case: usize, task: Task, seen: Vec<Value>) -> usize {
         let next = self.states.len();
-        let at = *self.index.entry(key).or_insert(next);
+        let at = *self.index.entry(model.key(case, &task, &seen)).or_insert(next);
         if at == next {
             let is_explored = task.status.is_finished();
             self.states.push(State {
                 case,
                 task,
+                seen,
                 edges: Vec::new(),
                 is_explored,
                 refused: Vec::new(),

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::cases::{Answer, Cases, Variant};
+use serde_json::Value;
+
+use super::cases::{Cases, GivenAnswer, RulesVariant};
 use super::projection::{Model, put_list};
 use crate::act::{Act, Actor, Decision};
 use crate::outputs::{example, shape_of};
@@ -41,7 +43,7 @@ pub(crate) struct Saying {
 
 impl Model<'_> {
     /// Returns the moves of an open task. Of agents that differ in nothing, one moves.
-    pub(crate) fn moves(&self, task: &Task) -> Vec<Move> {
+    pub(crate) fn moves(&self, task: &Task, seen: &[Value]) -> Vec<Move> {
         let rules = &self.capped;
         let Some(open) = &task.gate else { return vec![Move::Open] };
         if passes_by_itself(rules, task) {
@@ -50,7 +52,7 @@ impl Model<'_> {
         let mut moves = Vec::new();
         for place in Workplace::open(rules, task) {
             let branch = place.branch().cloned();
-            for agent in self.speakers(task, &place) {
+            for agent in self.speakers(task, seen, &place) {
                 for outcome in place.outcomes(rules) {
                     let hands_on = !self.lists_of(&place.station().gate).is_empty();
                     let lengths =
@@ -81,13 +83,13 @@ impl Model<'_> {
     }
 
     /// Returns the agents that may complete the workplace, one of each that differ.
-    fn speakers(&self, task: &Task, place: &Workplace<'_>) -> Vec<AgentId> {
+    fn speakers(&self, task: &Task, seen: &[Value], place: &Workplace<'_>) -> Vec<AgentId> {
         let mut found = Vec::new();
         for kind in &self.kinds {
-            let mut seen = BTreeSet::new();
+            let mut known = BTreeSet::new();
             for agent in kind {
                 if may_complete(&self.capped, task, place, agent).is_ok()
-                    && seen.insert(self.worked(task, agent))
+                    && known.insert(self.standing(task, seen, agent))
                 {
                     found.push(agent.clone());
                 }
@@ -182,7 +184,7 @@ impl Model<'_> {
 pub(crate) struct Stepper<'m, 'a> {
     model: &'m Model<'a>,
     cases: &'m Cases,
-    variants: HashMap<(usize, Vec<Answer>), Variant>,
+    variants: HashMap<(usize, Vec<GivenAnswer>), RulesVariant>,
     /// The number of steps.
     pub(crate) steps: usize,
 }
@@ -196,19 +198,20 @@ impl<'m, 'a> Stepper<'m, 'a> {
     pub(crate) fn results(&mut self, case: usize, task: &Task, taken: &Move) -> Vec<Task> {
         let open = &self.cases.open;
         let mut found: Vec<Task> = Vec::new();
-        let mut waiting = vec![vec![Answer::Asked; open.len()]];
+        let mut waiting = vec![vec![GivenAnswer::Asked; open.len()]];
         while let Some(answers) = waiting.pop() {
             self.steps += 1;
             let (model, kind) = (self.model, &self.cases.all[case]);
             let variant = self
                 .variants
                 .entry((case, answers.clone()))
-                .or_insert_with(|| Variant::of(model, kind, open, &answers));
+                .or_insert_with(|| RulesVariant::of(model, kind, open, &answers));
             let after = model.moved(&variant.rules, task, taken, self.steps);
             let asked = (0..open.len()).filter(|at| variant.was_asked(*at));
-            let unknown: Vec<usize> = asked.filter(|at| answers[*at] == Answer::Asked).collect();
+            let unknown: Vec<usize> =
+                asked.filter(|at| answers[*at] == GivenAnswer::Asked).collect();
             if let Some(first) = unknown.first() {
-                for answer in [Answer::Failed, Answer::No, Answer::Yes] {
+                for answer in [GivenAnswer::Failed, GivenAnswer::No, GivenAnswer::Yes] {
                     let mut with = answers.clone();
                     with[*first] = answer;
                     waiting.push(with);

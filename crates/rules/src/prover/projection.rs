@@ -1,6 +1,6 @@
 //! The projection: what of a task decides its future, and the shortest history that says it.
 //!
-//! Two tasks with the same [`Key`] have the same future, but for the values of their counters within a class, which [`Model::variants`]
+//! Two tasks with the same [`StateKey`] have the same future, but for the values of their counters within a class, which [`Model::variants`]
 //! tries. Who works is kept by kind of agent: agents of the same roles are interchangeable.
 
 use std::collections::BTreeSet;
@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::act::LOOP_LIMIT;
+use crate::condition::promise::CompiledPromise;
 use crate::routing::loops::{self, Loop, since_round, this_round};
 use crate::routing::reviews::unanswered_at;
 use crate::transition::fold::{exhausted, is_looping};
@@ -23,9 +24,9 @@ const MOST_RETRIES: u32 = 12;
 /// The lengths of lists that loops go through: none, one, or more. Of more, the last item differs from those before it.
 pub(crate) const LENGTHS: [usize; 3] = [0, 1, 2];
 
-/// What of a task decides its future.
+/// The part of a task that decides its future.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Key(Vec<u8>);
+pub(crate) struct StateKey(Vec<u8>);
 
 /// A workflow, as far as the projection depends on it.
 pub(crate) struct Model<'a> {
@@ -38,7 +39,7 @@ pub(crate) struct Model<'a> {
     /// The values at which counters of ways back begin to differ.
     bounds: Vec<u32>,
     /// Gates from whose workers others are kept apart.
-    apart: Vec<GateId>,
+    pub(crate) apart: Vec<GateId>,
     /// True if a route leads to the gate that was visited last.
     looks_back: bool,
     /// True if a task can pass over a gate at which it must answer a rejection.
@@ -46,10 +47,16 @@ pub(crate) struct Model<'a> {
     /// True if workers are kept apart by their sessions.
     pub(crate) has_sessions: bool,
     roles: Vec<&'a RoleId>,
+    /// The promise whose values are part of each state.
+    pub(crate) promise: Option<&'a CompiledPromise>,
 }
 
 impl<'a> Model<'a> {
-    pub(crate) fn new(rules: &'a Rules, workflow: &'a Workflow) -> Self {
+    pub(crate) fn new(
+        rules: &'a Rules,
+        workflow: &'a Workflow,
+        promise: Option<&'a CompiledPromise>,
+    ) -> Self {
         let gates = || workflow.gates.iter().flat_map(with_branches);
         let duties = || gates().filter_map(Gate::duty);
         let by_agent = duties().filter(|duty| duty.separate_by == Identity::Agent);
@@ -66,7 +73,8 @@ impl<'a> Model<'a> {
         Self {
             rules,
             workflow,
-            kinds: kinds(rules, workflow),
+            kinds: kinds(rules, workflow, promise),
+            promise,
             bounds,
             apart: apart.into_iter().collect(),
             looks_back: workflow.gates.iter().any(to_last)
@@ -118,10 +126,22 @@ impl<'a> Model<'a> {
         bits.fold(0, |set, bit| set | 1 << bit)
     }
 
-    /// Returns what of the task decides its future.
-    pub(crate) fn key(&self, case: usize, task: &Task) -> Key {
+    /// Returns what of the task decides its future, and the values of the promise.
+    pub(crate) fn key(&self, case: usize, task: &Task, seen: &[Value]) -> StateKey {
         let mut key = vec![byte(case), task.status as u8];
-        let Some(open) = &task.gate else { return Key(key) };
+        // Agents are told apart below, not by their names.
+        key.extend(seen.iter().map(|value| match value {
+            Value::Null => 0,
+            Value::Bool(is) => 1 + u8::from(*is),
+            Value::Number(number) => {
+                byte(usize::try_from(number.as_u64().unwrap_or(0)).unwrap_or(255))
+            }
+            _ => 3,
+        }));
+        let Some(open) = &task.gate else {
+            key.extend(self.told_apart(task, seen));
+            return StateKey(key);
+        };
         let role = |role: Option<&RoleId>| {
             role.and_then(|role| self.roles.iter().position(|known| *known == role))
                 .map_or(0, |at| byte(at) + 1)
@@ -165,16 +185,8 @@ impl<'a> Model<'a> {
         for each in gates.iter().filter_map(Gate::for_each) {
             key.push(loops::length(each, &task.context).map_or(9, |length| byte(length.min(2))));
         }
-        for kind in &self.kinds {
-            let mut masks: Vec<u64> = kind.iter().map(|agent| self.worked(task, agent)).collect();
-            masks.sort_unstable();
-            key.extend(
-                masks
-                    .iter()
-                    .flat_map(|mask| mask.to_le_bytes().into_iter().take(1 + self.apart.len() / 8)),
-            );
-        }
-        Key(key)
+        key.extend(self.told_apart(task, seen));
+        StateKey(key)
     }
 
     /// Returns the entries by which backward routes entered the gate, as far as they count at present: with this item of a loop, or at all.
@@ -448,9 +460,15 @@ fn passes_over(workflow: &Workflow) -> bool {
         })
 }
 
-/// Returns the agents that exist, by kind.
-fn kinds(rules: &Rules, workflow: &Workflow) -> Vec<Vec<AgentId>> {
+/// Returns the agents that exist, by kind. Each agent whom the promise names is a kind of its own.
+fn kinds(
+    rules: &Rules,
+    workflow: &Workflow,
+    promise: Option<&CompiledPromise>,
+) -> Vec<Vec<AgentId>> {
     let roles = workflow.roles();
+    let named =
+        |agent: &AgentId| promise.is_some_and(|one| one.promise.always.contains(agent.as_str()));
     let mut kinds: Vec<(Vec<&RoleId>, bool, Vec<AgentId>)> = Vec::new();
     for agent in rules.org.all_agents() {
         let own: Vec<&RoleId> =
@@ -459,7 +477,11 @@ fn kinds(rules: &Rules, workflow: &Workflow) -> Vec<Vec<AgentId>> {
             continue;
         }
         let is_human = agent.is_human();
-        match kinds.iter_mut().find(|(roles, human, _)| *roles == own && *human == is_human) {
+        let is_named = named(agent);
+        let same = |(roles, human, agents): &&mut (Vec<&RoleId>, bool, Vec<AgentId>)| {
+            *roles == own && *human == is_human && !is_named && !named(&agents[0])
+        };
+        match kinds.iter_mut().find(same) {
             Some((_, _, agents)) => agents.push(agent.clone()),
             None => kinds.push((own, is_human, vec![agent.clone()])),
         }

@@ -20,7 +20,7 @@ pub struct Absence {
     pub ways: usize,
 }
 
-/// What the agents of a workflow can fill.
+/// The gates and ways that the agents of a workflow can fill.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Staffing {
     /// The number of gates at which somebody works.
@@ -54,7 +54,7 @@ impl Staffing {
 
 /// A gate or branch on a way: the gate, who may work there, and the gates whose workers may not.
 #[derive(Clone)]
-struct Post<'a> {
+struct WayPost<'a> {
     gate: usize,
     agents: Vec<&'a AgentId>,
     apart: BTreeSet<usize>,
@@ -85,7 +85,7 @@ impl<'a> Search<'a> {
     }
 
     /// Goes on from a gate, in each way that the agents can fill.
-    fn enter(&mut self, at: usize, seen: &mut BTreeSet<usize>, filled: &[Post<'a>]) {
+    fn enter(&mut self, at: usize, seen: &mut BTreeSet<usize>, filled: &[WayPost<'a>]) {
         if self.ways >= MOST_WAYS {
             self.is_cut = true;
             return;
@@ -115,7 +115,7 @@ impl<'a> Search<'a> {
         &mut self,
         at: usize,
         seen: &mut BTreeSet<usize>,
-        filled: &[Post<'a>],
+        filled: &[WayPost<'a>],
         goes: fn(EdgeKind) -> bool,
     ) {
         let from = &self.workflow.gates[at].id;
@@ -140,14 +140,14 @@ impl<'a> Search<'a> {
     }
 
     /// Returns the sets of posts, one of which must be filled for the gate to pass.
-    fn fillings(&self, at: usize) -> Vec<Vec<Post<'a>>> {
+    fn fillings(&self, at: usize) -> Vec<Vec<WayPost<'a>>> {
         let workflow = self.workflow;
         let gate = &workflow.gates[at];
         if let Some(place) = Workplace::at(gate) {
             return vec![vec![self.post(at, &place)]];
         }
         let Some(fork) = gate.fork() else { return vec![Vec::new()] };
-        let posts: Vec<(bool, Post<'a>)> = fork
+        let posts: Vec<(bool, WayPost<'a>)> = fork
             .branches
             .iter()
             .map(|branch| {
@@ -160,8 +160,8 @@ impl<'a> Search<'a> {
             JoinStrategy::Any => certain.min(1),
             JoinStrategy::Majority => (certain / 2 + 1).min(certain),
         };
-        // What does not apply does not count.
-        let list: Vec<Post<'a>> = posts
+        // Branches that do not apply do not count.
+        let list: Vec<WayPost<'a>> = posts
             .into_iter()
             .filter(|(is_optional, _)| !is_optional)
             .map(|(_, post)| post)
@@ -178,7 +178,7 @@ impl<'a> Search<'a> {
         sets.map(chosen).collect()
     }
 
-    fn post(&self, gate: usize, place: &Workplace<'a>) -> Post<'a> {
+    fn post(&self, gate: usize, place: &Workplace<'a>) -> WayPost<'a> {
         let rules = self.rules;
         let human = place.requires_human(rules);
         let members =
@@ -196,12 +196,12 @@ impl<'a> Search<'a> {
             .filter(|_| by_agent)
             .map(|gate| self.place(gate))
             .collect();
-        Post { gate, agents: members.iter().filter(fits).collect(), apart }
+        WayPost { gate, agents: members.iter().filter(fits).collect(), apart }
     }
 }
 
 /// Returns whether agents can be found for all posts, of which each is kept apart from some before it.
-fn fits<'a>(posts: &[Post<'a>], chosen: &mut Vec<&'a AgentId>) -> bool {
+fn fits<'a>(posts: &[WayPost<'a>], chosen: &mut Vec<&'a AgentId>) -> bool {
     let Some(post) = posts.get(chosen.len()) else { return true };
     let is_free = |agent: &&AgentId| {
         let before = posts.iter().zip(chosen.iter());

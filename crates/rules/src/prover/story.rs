@@ -2,10 +2,13 @@
 
 use std::collections::HashMap;
 
+use serde_json::Value;
+
 use super::cases::Cases;
-use super::explore::Graph;
+use super::explore::{State, StateGraph};
 use super::moves::{Move, Saying};
 use super::projection::Model;
+use crate::condition::promise::CompiledPromise;
 use aof_domain::{AgentId, Destination, Status, Task, listed};
 
 /// The most acts of a story.
@@ -18,9 +21,9 @@ const MOST_TRIES: usize = 14;
 pub(crate) fn tell(
     model: &Model<'_>,
     cases: &Cases,
-    graph: &Graph,
+    graph: &StateGraph,
     is_meant: &dyn Fn(usize) -> bool,
-    is_reached: &dyn Fn(&Task) -> bool,
+    is_reached: &dyn Fn(&Task, &[Value]) -> bool,
 ) -> Option<Vec<String>> {
     let distances = graph.distances(is_meant);
     let mut starts: Vec<usize> =
@@ -33,16 +36,17 @@ pub(crate) fn tell(
 
 fn walk(
     model: &Model<'_>,
-    graph: &Graph,
+    graph: &StateGraph,
     distances: &[Option<usize>],
     (case, begin): (usize, &Task),
-    is_reached: &dyn Fn(&Task) -> bool,
+    is_reached: &dyn Fn(&Task, &[Value]) -> bool,
 ) -> Option<Vec<String>> {
     let (mut task, mut acts) = (begin.clone(), Vec::new());
+    let mut seen = model.promise.map(CompiledPromise::begin).unwrap_or_default();
     let mut tries: HashMap<(usize, usize), usize> = HashMap::new();
     while acts.len() < MOST_ACTS {
-        let at = *graph.index.get(&model.key(case, &task))?;
-        if distances[at] == Some(0) && is_reached(&task) {
+        let at = *graph.index.get(&model.key(case, &task, &seen))?;
+        if distances[at] == Some(0) && is_reached(&task, &seen) {
             return Some(acts);
         }
         let state = &graph.states[at];
@@ -51,23 +55,29 @@ fn walk(
         edges.retain(|edge| tries.get(&(at, *edge)).is_none_or(|times| *times < MOST_TRIES));
         edges.sort_by_key(|edge| distances[state.edges[*edge].to]);
         let (edge, taken, after) = edges.into_iter().find_map(|edge| {
-            let taken = meant(model, &state.task, &task, &state.edges[edge].taken)?;
+            let taken = meant(model, state, (&task, &seen), &state.edges[edge].taken)?;
             let after = model.moved(model.rules, &task, &taken, acts.len())?;
             Some((edge, taken, after))
         })?;
         *tries.entry((at, edge)).or_default() += 1;
         acts.push(sentence(&task, &taken, &after));
+        seen = model.seen(&seen, (&task, &after));
         task = after;
     }
     None
 }
 
 /// Returns the move for the task, by an agent like the one that moved the state's task.
-fn meant(model: &Model<'_>, state: &Task, task: &Task, taken: &Move) -> Option<Move> {
+fn meant(
+    model: &Model<'_>,
+    state: &State,
+    (task, seen): (&Task, &[Value]),
+    taken: &Move,
+) -> Option<Move> {
     let Move::Say(says) = taken else { return Some(taken.clone()) };
     let kind = model.kinds.iter().find(|kind| kind.contains(&says.agent))?;
-    let wanted = model.worked(state, &says.agent);
-    let agent: &AgentId = kind.iter().find(|agent| model.worked(task, agent) == wanted)?;
+    let wanted = model.standing(&state.task, &state.seen, &says.agent);
+    let agent: &AgentId = kind.iter().find(|agent| model.standing(task, seen, agent) == wanted)?;
     Some(Move::Say(Saying { agent: agent.clone(), ..says.clone() }))
 }
 

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::merge::MergeRefusal;
-use crate::merge::{Dropped, Merged, Side, merge, merge_keys, sides};
+use crate::replay::merge::MergeRefusal;
+use crate::replay::merge::{Dropped, Merged, Side, merge, merge_keys, sides};
 use crate::tests::world::*;
 use crate::{Act, Actor, Proof, Rules, prove};
 use aof_domain::*;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 
 use super::{property, random_forks};
-use crate::merge::{Merged, Side, merge, sides};
+use crate::replay::merge::{Merged, Side, merge, sides};
 use crate::tests::world::*;
 use crate::{Act, Actor, Decision, Proof, Rules, decide, passes_by_itself, prove};
 use aof_domain::*;

@@ -13,6 +13,7 @@ mod loops;
 mod merging;
 mod merging_random;
 mod people;
+mod promises;
 mod property;
 mod proving;
 mod random_forks;

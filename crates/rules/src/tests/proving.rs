@@ -3,19 +3,19 @@
 use super::random_routes::valid_with;
 use super::world::{completion, gate, id, project, with, workflow};
 use crate::prover::cases::Cases;
-use crate::prover::explore::Graph;
+use crate::prover::explore::StateGraph;
 use crate::prover::projection::Model;
-use crate::prover::{Verdict, prove_workflow};
+use crate::prover::{ProofVerdict, prove_workflow};
 use crate::{
     Act, Actor, Decision, Limit, Rules, Workplace, deadlines, decide, passes_by_itself, rehearse,
 };
 use aof_domain::*;
 
 /// Returns numbers below a limit: the same ones in the same order for a seed.
-struct Random(u64);
+pub(super) struct Random(pub(super) u64);
 
 impl Random {
-    fn below(&mut self, limit: usize) -> usize {
+    pub(super) fn below(&mut self, limit: usize) -> usize {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from((self.0 >> 33) % limit as u64).unwrap()
@@ -138,7 +138,7 @@ fn count32(number: usize) -> u32 {
 }
 
 /// Returns valid rules; `None` if the random ones are not.
-fn random_rules(seed: u64) -> Option<Rules> {
+pub(super) fn random_rules(seed: u64) -> Option<Rules> {
     let mut random = Random(seed);
     random.below(9);
     let count = 1 + random.below(6);
@@ -165,7 +165,7 @@ fn random_rules(seed: u64) -> Option<Rules> {
 }
 
 /// Returns the acts that anybody could try, whether they are allowed or not.
-fn all_acts(rules: &Rules, task: &Task, number: usize) -> Vec<(Act, Timestamp)> {
+pub(super) fn all_acts(rules: &Rules, task: &Task, number: usize) -> Vec<(Act, Timestamp)> {
     let now = task.updated.max(task.latest());
     if task.gate.is_none() {
         return vec![(Act::Open, now)];
@@ -206,7 +206,7 @@ fn all_acts(rules: &Rules, task: &Task, number: usize) -> Vec<(Act, Timestamp)> 
     acts
 }
 
-fn tried(rules: &Rules, task: &Task, (act, now): &(Act, Timestamp)) -> Option<Task> {
+pub(super) fn tried(rules: &Rules, task: &Task, (act, now): &(Act, Timestamp)) -> Option<Task> {
     let decision = match act {
         Act::Complete(says) => rehearse(rules, task, says, *now),
         other => decide(rules, task, other, *now),
@@ -218,7 +218,7 @@ fn tried(rules: &Rules, task: &Task, (act, now): &(Act, Timestamp)) -> Option<Ta
 }
 
 /// Returns a new task with random data.
-fn random_task(random: &mut Random) -> Task {
+pub(super) fn random_task(random: &mut Random) -> Task {
     let mut task = super::world::new_task(&[]);
     for tag in ["x", "y", "z"] {
         if random.once_in(2) {
@@ -242,7 +242,7 @@ fn case_of(rules: &Rules, cases: &Cases, task: &Task) -> Vec<usize> {
         .collect()
 }
 
-fn drawn(rules: &Rules) -> String {
+pub(super) fn drawn(rules: &Rules) -> String {
     let flow = &rules.project.workflows[0];
     let mut text =
         format!("{:?} holds {} {:?}\n", flow.rejection, flow.holds_rejections, flow.repeat);
@@ -276,7 +276,7 @@ fn drawn(rules: &Rules) -> String {
     text
 }
 
-fn shown(task: &Task) -> String {
+pub(super) fn shown(task: &Task) -> String {
     let mut text = format!("{} {:?} {:?}\n", task.status, task.gate, task.blockers);
     for entry in &task.history {
         text += &format!(
@@ -305,9 +305,9 @@ fn random_walks_of_the_engine_stay_within_the_projection() {
         seed += 1;
         let Some(rules) = random_rules(seed) else { continue };
         let flow = &rules.project.workflows[0];
-        let model = Model::new(&rules, flow);
-        let cases = Cases::of(&rules, flow, &model.inputs());
-        let graph = Graph::explore(&model, &cases, 400);
+        let model = Model::new(&rules, flow, None);
+        let cases = Cases::of(&rules, flow, &model.inputs(), &[]);
+        let graph = StateGraph::explore(&model, &cases, 400);
         if !graph.is_whole() {
             continue;
         }
@@ -323,8 +323,9 @@ fn random_walks_of_the_engine_stay_within_the_projection() {
                     next = tried(&rules, &task, &act).map(|after| (act, after));
                 }
                 let Some((act, after)) = next else { break };
-                let known =
-                    case.iter().any(|case| graph.index.contains_key(&model.key(*case, &after)));
+                let known = case
+                    .iter()
+                    .any(|case| graph.index.contains_key(&model.key(*case, &after, &[])));
                 assert!(
                     known,
                     "seed {seed} {:?}\n{}\n{act:?}\nfrom {}\nto {}",
@@ -390,7 +391,7 @@ fn a_naive_search_finds_nothing_that_was_proved_absent() {
             if is_stuck(&rules, &task) {
                 found = true;
                 assert!(
-                    report.ends != Verdict::Proved,
+                    report.ends != ProofVerdict::Proved,
                     "seed {seed}\n{}{}",
                     drawn(&rules),
                     shown(&task)
@@ -430,7 +431,7 @@ fn a_naive_search_finds_nothing_that_was_proved_absent() {
 }
 
 /// work -> check, a fork of two branches -> accept, which people decide; a task may go back to work.
-fn sound() -> (Workflow, Org) {
+pub(super) fn sound() -> (Workflow, Org) {
     let role = |agents: &[&str]| Role {
         agents: agents.iter().map(|agent| id(agent)).collect(),
         ..Role::default()
@@ -532,7 +533,7 @@ fn each_planted_fault_is_found_and_a_sound_workflow_is_proved() {
     let report = prove_workflow(&rules, &rules.project.workflows[0], 5_000);
     assert_eq!(
         (report.ends, report.alive, &report.alarms[..]),
-        (Verdict::Proved, Verdict::Proved, &[][..])
+        (ProofVerdict::Proved, ProofVerdict::Proved, &[][..])
     );
     assert_eq!(report.staffing.absences[0].agent.as_str(), "human-ada");
     assert_eq!(report.cost.rejections, Some(2));

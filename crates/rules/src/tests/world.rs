@@ -115,6 +115,7 @@ pub(crate) fn project(workflow: Workflow) -> Project {
         notify: Vec::new(),
         budgets: RunBudgets::default(),
         recurring: Vec::new(),
+        promises: Vec::new(),
         default_workflow: workflow.name.clone(),
         workflows: vec![workflow],
         implicit_workflow: false,

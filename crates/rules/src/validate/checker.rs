@@ -3,7 +3,8 @@
 use std::ops::Range;
 
 use crate::condition::ConditionFault;
-use crate::workflow::rules::{Conditions, Rules, workflow_hash};
+use crate::condition::promise::CompiledPromise;
+use crate::workflow::rules::{Conditions, Rules, condition_names, workflow_hash};
 use aof_domain::{
     AgentId, ConfigPlace, Fix, Fork, Gate, GateKind, HandOut, Launch, Org, Outcome, Placeholder,
     Project, Remedy, Role, RoleId, RunLimits, Severity, WorkFolder, Workflow, did_you_mean, listed,
@@ -42,6 +43,8 @@ fn check(project: &Project, org: &Org, conditions: &mut Conditions) -> Vec<Findi
     let mut named = vec![("defaultWorkflow", &project.default_workflow)];
     let of_rules = project.recurring.iter().filter_map(|rule| rule.workflow.as_ref());
     named.extend(of_rules.map(|name| ("recurring", name)));
+    let of_promises = project.promises.iter().filter_map(|promise| promise.workflow.as_ref());
+    named.extend(of_promises.map(|name| ("promises", name)));
     for (field, name) in named.into_iter().filter(|(_, name)| project.workflow(name).is_none()) {
         let names = project.workflows.iter().map(|workflow| workflow.name.as_str());
         findings.push(Finding::new(
@@ -59,9 +62,24 @@ fn check(project: &Project, org: &Org, conditions: &mut Conditions) -> Vec<Findi
         RuleChecker { project, org, workflow, index, gate, branch, conditions, findings }
             .workflow();
     }
+    check_promises(project, conditions, &mut findings);
     check_org(project, org, &mut findings);
     check_work_folders(project, org, &mut findings);
     findings
+}
+
+/// Checks and compiles the promises.
+fn check_promises(project: &Project, conditions: &mut Conditions, findings: &mut Vec<Finding>) {
+    for (index, promise) in project.promises.iter().enumerate() {
+        let Some(workflow) = project.workflow(project.promised(promise)) else { continue };
+        match CompiledPromise::compile(promise, workflow, &condition_names()) {
+            Ok(promise) => conditions.promises.push(promise),
+            Err(faults) => {
+                let at = ConfigPlace::Promise { index, field: "always" };
+                findings.extend(Finding::of_source("invalid_promise", &at, faults));
+            }
+        }
+    }
 }
 
 /// Checks that tasks are on a branch of their own where agents work in worktrees: such a worktree has the files of another branch.
@@ -266,6 +284,19 @@ impl Finding {
         let (message, help) = (message.into(), Some(help.into()));
         Self { severity, code, at, range: None, message, help }
     }
+
+    /// Returns the faults in the source of a condition at that place.
+    fn of_source(
+        code: &'static str,
+        at: &ConfigPlace,
+        faults: Vec<ConditionFault>,
+    ) -> impl Iterator<Item = Self> {
+        faults.into_iter().map(move |fault| {
+            let (message, help) = (fault.message, fault.help);
+            let (severity, range) = (Severity::Error, Some(fault.range));
+            Self { severity, code, at: at.clone(), range, message, help }
+        })
+    }
 }
 
 /// The checks of one workflow: each reports its findings about the current gate or branch.
@@ -353,14 +384,7 @@ impl RuleChecker<'_> {
 
     /// Reports the faults in the source of a condition.
     pub(crate) fn condition_errors(&mut self, at: &ConfigPlace, faults: Vec<ConditionFault>) {
-        self.findings.extend(faults.into_iter().map(|fault| Finding {
-            severity: Severity::Error,
-            code: "invalid_condition",
-            at: at.clone(),
-            range: Some(fault.range),
-            message: fault.message,
-            help: fault.help,
-        }));
+        self.findings.extend(Finding::of_source("invalid_condition", at, faults));
     }
 
     /// Reports a field of the gate that nothing would read.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::condition::Condition;
+use crate::condition::promise::CompiledPromise;
 use aof_domain::workflow::gate::Mark;
 use aof_domain::workflow::shape::{Others, ShapeKind};
 use aof_domain::{
@@ -20,6 +21,7 @@ pub(crate) struct Conditions {
     pub(crate) when: BTreeMap<(WorkflowName, Station), Condition>,
     /// The conditions that end the rounds of a workflow.
     pub(crate) until: BTreeMap<WorkflowName, Condition>,
+    pub(crate) promises: Vec<CompiledPromise>,
 }
 
 /// Returns the names that a condition may use (spec 1, 3.2), and those of people's plan.

@@ -8,7 +8,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-pub use super::replay::with_people_of;
+pub use super::with_people_of;
 use crate::replay::{apply_entry, same_engine_fields};
 use crate::routing::fork::ending_entry;
 use crate::signing::flaw;

@@ -274,7 +274,7 @@ fn a_loop_of_antfarm_visits_each_item_and_verifies_it() {
         ("look", "STATUS: done\n"),
         ("water", "STATUS: done\n"),
     ];
-    let text = include_str!("../../fixtures/import/antfarm-loop.yml");
+    let text = include_str!("../../../fixtures/import/antfarm-loop.yml");
     let (env, output) = driven("beds.yml", text, &replies);
     assert_snapshot!(ways(&output), @"
     plan → measure: STATUS: done

@@ -1,0 +1,111 @@
+//! Promises: what a project says that always holds of its tasks, proved, or the acts that break it.
+
+use super::cases::Cases;
+use super::ends::Alarm;
+use super::explore::StateGraph;
+use super::projection::Model;
+use super::story::tell;
+use super::{ProofVerdict, unexplored};
+use crate::condition::promise::CompiledPromise;
+use crate::routing::conditions::ConditionScope;
+use crate::workflow::rules::Rules;
+use aof_domain::{AgentId, Status, Task, Workflow};
+use serde_json::Value;
+
+/// The gates where an agent worked, as bits, and those of the promise's values that are the agent.
+pub(crate) type Standing = (u64, Vec<bool>);
+
+impl Model<'_> {
+    /// Returns the values of the promise after the step; `before` are those before it.
+    pub(crate) fn seen(&self, before: &[Value], (old, new): (&Task, &Task)) -> Vec<Value> {
+        let mut seen = before.to_vec();
+        for entry in new.history.iter().skip(old.history.len()) {
+            self.promise.into_iter().for_each(|one| one.follow(self.workflow, &mut seen, entry));
+        }
+        seen
+    }
+
+    /// Returns what tells an agent from others of its kind: the gates where it worked, and those that it passed last, if the promise
+    /// depends on it.
+    pub(crate) fn standing(&self, task: &Task, seen: &[Value], agent: &AgentId) -> Standing {
+        let last = seen.iter().map(|value| value.as_str() == Some(agent.as_str())).collect();
+        (if task.gate.is_some() { self.worked(task, agent) } else { 0 }, last)
+    }
+
+    /// Returns what tells the agents of each kind apart, in bytes.
+    pub(crate) fn told_apart(&self, task: &Task, seen: &[Value]) -> Vec<u8> {
+        let mut key = Vec::new();
+        for kind in &self.kinds {
+            let mut found: Vec<Standing> =
+                kind.iter().map(|agent| self.standing(task, seen, agent)).collect();
+            found.sort_unstable();
+            for (mask, last) in found {
+                key.extend(mask.to_le_bytes().into_iter().take(1 + self.apart.len() / 8));
+                key.extend(last.into_iter().map(u8::from));
+            }
+        }
+        key
+    }
+}
+
+/// The prover's answer about a promise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PromiseReport {
+    pub name: String,
+    pub verdict: ProofVerdict,
+    /// The reason why it is neither proved nor refuted.
+    pub why: Option<String>,
+    /// The acts that break it, the first one first; empty if none were found.
+    pub story: Vec<String>,
+}
+
+impl PromiseReport {
+    pub(crate) fn of(
+        rules: &Rules,
+        workflow: &Workflow,
+        promise: &CompiledPromise,
+        most: usize,
+    ) -> Self {
+        let model = Model::new(rules, workflow, Some(promise));
+        let facts = promise.facts.as_deref();
+        let cases = Cases::of(rules, workflow, &model.inputs(), facts.unwrap_or_default());
+        let graph = StateGraph::explore(&model, &cases, most);
+        let is_broken = |task: &Task, seen: &[Value]| {
+            let scope = ConditionScope::new(task, &[]);
+            !promise.holds(seen, task.status == Status::Complete, &scope.names())
+        };
+        let states = graph.states.iter().map(|state| is_broken(&state.task, &state.seen));
+        let broken: Vec<bool> = states.collect();
+        let (verdict, why, story) = if broken.contains(&true) {
+            if let Some(story) = tell(&model, &cases, &graph, &|at| broken[at], &is_broken) {
+                (ProofVerdict::Refuted, None, story)
+            } else {
+                let why = "it may be broken, depending on what conditions read";
+                (ProofVerdict::May, Some(why.to_owned()), Vec::new())
+            }
+        } else if facts.is_none() {
+            let why = "it reads more than the prover can tell tasks apart by";
+            (ProofVerdict::Unknown, Some(why.to_owned()), Vec::new())
+        } else {
+            let why = unexplored(&cases, &graph, most);
+            (
+                if why.is_some() { ProofVerdict::Unknown } else { ProofVerdict::Proved },
+                why,
+                Vec::new(),
+            )
+        };
+        Self { name: promise.promise.name.clone(), verdict, why, story }
+    }
+
+    /// Returns the alarm if the promise is broken.
+    pub(crate) fn alarm(&self) -> Option<Alarm> {
+        matches!(self.verdict, ProofVerdict::Refuted | ProofVerdict::May).then(|| Alarm {
+            code: "broken_promise",
+            at: self.name.clone(),
+            message: format!("promise `{}` is broken", self.name),
+            fix: "change the workflow, or what is promised".to_owned(),
+            is_certain: self.verdict == ProofVerdict::Refuted,
+            story: self.story.clone(),
+        })
+    }
+}

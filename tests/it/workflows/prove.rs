@@ -1,0 +1,146 @@
+//! `aof workflow prove`: what it says, and what it refuses.
+
+use insta::assert_snapshot;
+use serde_json::{Value, json};
+
+use crate::support::environment::TestEnvironment;
+
+const PROJECT: &str = "\
+workflow:
+  gates:
+    - {id: work, role: coder}
+    - {id: look, role: tester, canReject: true}
+promises:
+  - name: A person looks
+    always: \"!ended || human('look')\"
+  - {name: The work is looked at, always: \"!ended || before('work', 'look')\"}
+";
+
+const ORG: &str = "\
+roles:
+  coder: {agents: [agent-1]}
+  tester: {agents: [agent-2]}
+";
+
+fn project(project: &str) -> TestEnvironment {
+    TestEnvironment::with_rules(project, ORG)
+}
+
+#[test]
+fn a_report_says_what_is_proved_and_tells_what_is_not() {
+    let env = project(PROJECT);
+    assert_snapshot!(env.aof(&["workflow", "prove"]), @"
+    exit 6
+    --- stdout
+    default
+      can end     proved: from each of 15 states, by agents and people who exist
+      needs       without agent-1, 2 of 2 gates can never pass
+                  without agent-2, `look` can never pass
+      costs       visits: at most 12; starts of agents: at most 12; times sent back before a person is asked: at most 5
+      all used    proved: each gate, branch, route and condition matters
+      promises    refuted: A person looks; see below
+                  proved: The work is looked at
+
+    error: promise `A person looks` is broken
+       1. A task begins: the task is at `work`
+       2. `agent-1` says `complete` at `work`: the task is at `look`
+       3. `agent-2` says `complete` at `look`: the task is complete
+      fix: change the workflow, or what is promised
+    ");
+    let report: Value =
+        serde_json::from_str(&env.aof(&["workflow", "prove", "--json"]).stdout).unwrap();
+    assert_eq!(
+        report["promises"][1],
+        json!({"name": "The work is looked at", "verdict": "proved", "why": null, "story": []})
+    );
+    assert_eq!(report["alarms"][0]["code"], "broken_promise");
+    assert_eq!(report["alarms"][0]["story"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn what_cannot_be_proved_is_refused_with_its_place() {
+    let promise = |line: &str| format!("{PROJECT}  - {line}\n");
+    let said = |text: &str| {
+        let env = project(PROJECT);
+        env.write("project.yaml", text);
+        env.aof(&["workflow", "prove"])
+    };
+    assert_snapshot!(said(&promise("{name: x, always: \"passed('lok')\"}")), @r#"
+    exit 6
+    --- stdout
+    error[invalid_promise]: workflow `default` has no gate `lok`
+     --> project.yaml:9:31
+      |
+    9 |   - {name: x, always: "passed('lok')"}
+      |                               ^^^^^
+      |
+      = help: did you mean `look`?
+
+    invalid: 1 error
+    "#);
+    assert_snapshot!(said(&promise("{name: x, always: \"passed('look'\"}")), @r#"
+    exit 6
+    --- stdout
+    error[invalid_promise]: this is not a JavaScript expression: expected `)` but found `EOF`
+     --> project.yaml:9:37
+      |
+    9 |   - {name: x, always: "passed('look'"}
+      |                                     ^
+      |
+      = help: write one expression, such as `tags.includes('api')`, without statements or `;`
+
+    invalid: 1 error
+    "#);
+    assert_snapshot!(said(&promise("{name: A person looks, always: ended}")), @"
+    exit 6
+    --- stdout
+    error[invalid_value]: there is already a promise `A person looks`
+     --> project.yaml:9:5
+      |
+    9 |   - {name: A person looks, always: ended}
+      |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+      |
+      = help: give each a `name` of its own
+
+    invalid: 1 error
+    ");
+    assert_snapshot!(said(&promise("{name: x, always: ended, workflow: sale}")), @"
+    exit 6
+    --- stdout
+    error[unknown_workflow]: there is no workflow `sale`
+     --> project.yaml:5:1
+      |
+    5 | promises:
+      | ^^^^^^^^
+      |
+      = help: name one of `default`
+
+    invalid: 1 error
+    ");
+    let env = project(PROJECT);
+    assert_snapshot!(env.aof(&["workflow", "prove", "sale"]), @"
+    exit 3
+    --- stderr
+    error: there is no workflow `sale`
+
+    hint: there is `default`
+    ");
+    let nobody = "roles:\n  coder: {agents: [agent-1]}\n  tester: {agents: [agent-2]}\nagents:\n  agent-1: {}\n";
+    env.write("org.yaml", nobody);
+    assert_snapshot!(env.aof(&["workflow", "prove"]), @"
+    exit 6
+    --- stdout
+    default
+      can end     refuted: a task can get stuck; see below
+      needs       without agent-1, `work` can never pass
+      costs       visits: at most 12; starts of agents: at most 12; times sent back before a person is asked: at most 5
+      all used    proved: each gate, branch, route and condition matters
+      promises    proved: A person looks
+                  proved: The work is looked at
+
+    error: nobody can take gate `look`: role `tester` has no agents
+       1. A task begins: the task is at `work`
+       2. `agent-1` says `complete` at `work`: the task is at `look`, and is blocked
+      fix: add an agent to the role in org.yaml
+    ");
+}
