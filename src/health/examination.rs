@@ -15,7 +15,7 @@ enum CheckScope {
 
 type Check = fn(&CheckContext<'_>) -> CheckResult;
 
-const CHECKS: [(CheckScope, Check); 46] = [
+const CHECKS: [(CheckScope, Check); 47] = [
     (CheckScope::Doctor, local_files::check_cache),
     (CheckScope::Doctor, local_files::check_file_system),
     (CheckScope::Both, git::check_busy),
@@ -29,6 +29,7 @@ const CHECKS: [(CheckScope, Check); 46] = [
     (CheckScope::Both, rules::check_own_folder),
     (CheckScope::Both, rules::check_rules_in_force),
     (CheckScope::Both, rules::check_staffing),
+    (CheckScope::Both, rules::check_promises),
     (CheckScope::Both, rules::check_programs),
     (CheckScope::Both, rules::check_tests),
     (CheckScope::Both, rules::check_stuck_tasks),

@@ -1,6 +1,6 @@
 //! Checks of the rules, of tasks that wait or do not follow them, and of the size of task folders.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -15,6 +15,7 @@ use crate::project::active_rules::{InForce, RESTORE_PROJECT_FILE, Remark};
 use crate::project::error::ProjectError;
 use crate::project::git_hints::restore_hint;
 use crate::project::issue::Issue;
+use crate::project::proofs::alarms;
 use crate::project::rule_files::check_worktree;
 use crate::project::trust::RulePrograms;
 use crate::project::workspace::Workspace;
@@ -91,6 +92,24 @@ pub(crate) fn check_staffing(context: &CheckContext<'_>) -> CheckResult {
         Issue::new(finding.code, finding.message, finding.help.unwrap_or_default())
     };
     Ok(found.map(|finding| issue(finding).advice()).collect())
+}
+
+/// Reports promises that the rules in force break.
+pub(crate) fn check_promises(context: &CheckContext<'_>) -> CheckResult {
+    let Some(CheckedProject { in_force, .. }) = context.project() else { return Ok(Vec::new()) };
+    let project = &in_force.rules.project;
+    let promised: BTreeSet<_> = project.promises.iter().map(|one| project.promised(one)).collect();
+    let mut issues = Vec::new();
+    for workflow in promised.into_iter().filter_map(|name| project.workflow(name)) {
+        let alarms = alarms(context.workspace, in_force, workflow)?;
+        let broken =
+            alarms.iter().filter(|alarm| alarm.code == "broken_promise" && alarm.is_certain);
+        let fix = format!("`aof workflow prove {}` tells how a task breaks it", workflow.name);
+        issues.extend(
+            broken.map(|alarm| Issue::new("promise_broken", alarm.message.clone(), fix.clone())),
+        );
+    }
+    Ok(issues)
 }
 
 /// Reports tasks whose acceptance tests are invalid. `aof doctor` reads the files of tests too.

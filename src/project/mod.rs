@@ -9,6 +9,7 @@ pub(crate) mod issue;
 pub(crate) mod left_steps;
 pub(crate) mod named_branch;
 pub(crate) mod open;
+pub(crate) mod proofs;
 pub(crate) mod rule_files;
 pub(crate) mod rule_lookup;
 pub(crate) mod task_worktrees;

@@ -1,6 +1,6 @@
 //! The effect of changed rules on open tasks. Reads only.
 
-use crate::domain::{Gate, GateId, Outcome, Task, TaskId, Timestamp};
+use crate::domain::{Gate, GateId, Outcome, Task, TaskId, Timestamp, Workflow, WorkflowName};
 use crate::files::diagnostic::Diagnostic;
 use crate::files::task_file::Origin;
 use crate::git::CommitId;
@@ -8,6 +8,7 @@ use crate::project::error::ProjectError;
 use crate::project::rule_files::compiled;
 use crate::project::rule_files::{committed, worktree_rule_files};
 use crate::project::workspace::Workspace;
+use crate::rules::prover::{Alarm, MOST_STATES, prove_workflow};
 use crate::rules::{
     Act, Decision, Difference, Rules, Workplace, decide, differences, due_act, preview,
 };
@@ -19,6 +20,8 @@ use crate::tasks::state::task_state::parse;
 
 /// The differences of two sets of rules, and their effect on each task.
 pub(crate) struct RulesDiff {
+    /// The certain faults that the change brings, by workflow.
+    pub broken: Vec<(WorkflowName, Alarm)>,
     /// The commit of the older rules.
     pub from: Option<CommitId>,
     /// The commit of the newer rules; `None` if they are the worktree's.
@@ -118,6 +121,7 @@ pub(crate) fn diff_rules(
     };
     let differences = differences((&old.project, &old.org), (&new.project, &new.org));
     let mut diff = RulesDiff {
+        broken: if differences.is_empty() { Vec::new() } else { broken(old, new) },
         from,
         to,
         differences,
@@ -151,6 +155,26 @@ pub(crate) fn diff_rules(
         }
     }
     Ok(diff)
+}
+
+/// Returns the certain faults that the new rules have, and the old ones did not have, by workflow.
+fn broken(old: &Rules, new: &Rules) -> Vec<(WorkflowName, Alarm)> {
+    let certain = |rules: &Rules, workflow: &Workflow| {
+        let mut alarms = prove_workflow(rules, workflow, MOST_STATES).alarms;
+        alarms.retain(|alarm| alarm.is_certain);
+        alarms
+    };
+    let mut found = Vec::new();
+    for workflow in &new.project.workflows {
+        let before = old.project.workflow(&workflow.name);
+        let known = before.map(|before| certain(old, before)).unwrap_or_default();
+        let is_known = |alarm: &Alarm| {
+            known.iter().any(|other| (&other.code, &other.at) == (&alarm.code, &alarm.at))
+        };
+        let alarms = certain(new, workflow).into_iter().filter(|alarm| !is_known(alarm));
+        found.extend(alarms.map(|alarm| (workflow.name.clone(), alarm)));
+    }
+    found
 }
 
 fn commit_named(workspace: &Workspace, revision: &str) -> Result<CommitId, ProjectError> {

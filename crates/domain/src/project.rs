@@ -79,7 +79,7 @@ impl Project {
 }
 
 /// A promise about a workflow: what holds for each of its tasks, at any time.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Promise {
     pub name: String,
     /// The condition that always holds.

@@ -93,10 +93,7 @@ pub fn prove_workflow(rules: &Rules, workflow: &Workflow, most: usize) -> Prover
             (false, [], None) => ProofVerdict::Proved,
             (false, [_, ..], None) => ProofVerdict::May,
         };
-    let is_own = |one: &&CompiledPromise| *rules.project.promised(&one.promise) == workflow.name;
-    let promises = rules.conditions.promises.iter().filter(is_own);
-    let promises: Vec<PromiseReport> =
-        promises.map(|promise| PromiseReport::of(rules, workflow, promise, most)).collect();
+    let promises = promises_of(rules, workflow, most);
     let broken: Vec<Alarm> = promises.iter().filter_map(PromiseReport::alarm).collect();
     ProverReport {
         promises,
@@ -113,6 +110,18 @@ pub fn prove_workflow(rules: &Rules, workflow: &Workflow, most: usize) -> Prover
         alarms: stuck.into_iter().chain(dead).chain(broken).collect(),
         unexplored,
     }
+}
+
+/// Proves all promises of the rules, exploring at most that many states for each.
+pub fn prove_promises(rules: &Rules, most: usize) -> Vec<PromiseReport> {
+    let workflows = rules.project.workflows.iter();
+    workflows.flat_map(|workflow| promises_of(rules, workflow, most)).collect()
+}
+
+fn promises_of(rules: &Rules, workflow: &Workflow, most: usize) -> Vec<PromiseReport> {
+    let is_own = |one: &&CompiledPromise| *rules.project.promised(&one.promise) == workflow.name;
+    let own = rules.conditions.promises.iter().filter(is_own);
+    own.map(|promise| PromiseReport::of(rules, workflow, promise, most)).collect()
 }
 
 /// Returns the reason why not everything was explored.

@@ -9,6 +9,7 @@ use super::plot::{clipped, figure, label, numbers};
 use crate::board::model::drawing::{columns_of, edge_label, edge_words, joining};
 use crate::domain::{Destination, Gate, GateId, GateKind, Workflow};
 use crate::files::event::render::place_words;
+use crate::rules::prover::Alarm;
 use crate::rules::{Edge, EdgeKind, Rules, Workplace, edges};
 
 /// The width of a box, the height of a line in it, and the gap below it.
@@ -28,6 +29,7 @@ pub(crate) fn workflow_svg(
     workflow: &Workflow,
     counts: &dyn Fn(&GateId) -> usize,
     at: Option<&GateId>,
+    alarms: &[Alarm],
 ) -> Markup {
     let edges = edges(workflow);
     let graph = Graph::of(rules, workflow, &edges);
@@ -47,13 +49,18 @@ pub(crate) fn workflow_svg(
     };
     let drawing = html! {
         @for route in &graph.routes { (graph.route(route)) }
-        @for one in &graph.boxes { (graph.show(one, counts, at)) }
+        @for one in &graph.boxes { (graph.show(one, counts, at, alarms)) }
     };
     let heading = format!("Workflow {}", workflow.name);
     let here = at.map(|gate| format!(" The task is at {gate}.")).unwrap_or_default();
     let about = format!("{} gates, and where they lead.{here}", workflow.gates.len());
     let table = numbers(&["Gate", "Who", "Tasks", "Leads to"], &rows);
     html! { div class="workflow" { (figure((&heading, &about), graph.size, &drawing, &table)) } }
+}
+
+/// Returns whether the alarm is about the gate, or about a branch of it.
+pub(crate) fn is_about(alarm: &Alarm, gate: &Gate) -> bool {
+    alarm.code != "broken_promise" && alarm.at.split('/').next() == Some(gate.id.as_str())
 }
 
 /// Returns the roles of a gate, or what happens there.
@@ -218,11 +225,13 @@ impl<'a> Graph<'a> {
         one: &GraphBox<'_>,
         counts: &dyn Fn(&GateId) -> usize,
         at: Option<&GateId>,
+        alarms: &[Alarm],
     ) -> Markup {
         let (left, top, name) = (self.left, one.top, place_words(&one.place));
         let class = match one.gate {
             None => "end-box",
             Some(gate) if at == Some(&gate.id) => "gate here",
+            Some(gate) if alarms.iter().any(|alarm| is_about(alarm, gate)) => "gate fault",
             Some(gate) if gate.detour => "gate detour",
             Some(gate) if gate.kind == GateKind::Condition => "gate condition",
             Some(_) => "gate",

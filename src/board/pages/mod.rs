@@ -13,4 +13,4 @@ pub(crate) mod project_pages;
 pub(crate) mod task_page;
 
 pub(crate) use charts::figures_page;
-pub(crate) use graph::workflow_svg;
+pub(crate) use graph::{is_about, workflow_svg};

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::board_page::BoardQuery;
+use super::is_about;
 use super::layout::{
     LISTED, NavPage, PageContent, PageFrame, left_out, names, prose, query_string,
 };
@@ -14,6 +15,7 @@ use crate::domain::{AgentId, TaskId, Workflow, counted};
 use crate::files::event::render::place_words;
 use crate::health::overview::{Overview, StatusLists, StatusSection, problems};
 use crate::history::verify::history::Verification;
+use crate::rules::prover::Alarm;
 use crate::rules::{Edge, Rules, edges};
 use crate::tasks::view::phrases;
 
@@ -184,7 +186,7 @@ pub(crate) fn workflow(
     frame: &PageFrame,
     board: &BoardView,
     (rules, workflow): (&Rules, &Workflow),
-    graph: &Markup,
+    (graph, alarms): (&Markup, &[Alarm]),
 ) -> PageContent {
     let head = html! {
         h1 { "Workflow" }
@@ -198,13 +200,24 @@ pub(crate) fn workflow(
     let body = html! {
         div.flow {
             section #graph data-live aria-label="Drawing" { (graph) }
+            @if !alarms.is_empty() {
+                section #proof data-live aria-label="Proof" { @for alarm in alarms {
+                    div.notice.refusal[alarm.is_certain] {
+                        p { @if !alarm.is_certain { "It may be that " } (alarm.message) "." }
+                        @if !alarm.story.is_empty() {
+                            details { summary { "How it comes to that" } ol { @for act in &alarm.story { li { (act) } } } }
+                        }
+                        p { "To fix it, " (alarm.fix) "." }
+                    }
+                } }
+            }
             div #gates.scroll data-live tabindex="0" role="group" aria-label="Gates" {
                 table.gates {
                     thead { tr { th scope="col" { "Gate" } th scope="col" { "Who" } th.number scope="col" { "Tasks" } th scope="col" { "Leads to" } } }
                     tbody { @for gate in &workflow.gates {
                         @let cards: Vec<_> = board.cards().filter(|card| card.workflow == workflow.name && card.gate.as_ref() == Some(&gate.id)).collect();
                         tr {
-                            th scope="row" { (gate.id) }
+                            th scope="row" { (gate.id) @if alarms.iter().any(|alarm| is_about(alarm, gate)) { " " span.late { "fault" } } }
                             td { @if gate.roles().is_empty() { "by itself" } @else { (names(gate.roles())) } }
                             td.number {
                                 @if !gate.roles().is_empty() { (cards.len()) }

@@ -35,7 +35,9 @@ use crate::history::verify::history::{Range, RangeStart, verify};
 use crate::operations::CallFault;
 use crate::operations::completion::completion;
 use crate::operations::table::COMPLETE;
+use crate::project::active_rules::InForce;
 use crate::project::error::ProjectError;
+use crate::project::proofs::alarms;
 use crate::project::rule_lookup::find_workflow;
 use crate::project::workspace::Workspace;
 use crate::rules::Rules;
@@ -199,7 +201,12 @@ pub(super) fn project_page(
         NavPage::Workflow => {
             let in_force = workspace.rules()?;
             let name = &in_force.rules.project.default_workflow;
-            workflow_page(frame, board, &in_force.rules, find_workflow(&in_force.rules, name)?)
+            workflow_page(
+                frame,
+                board,
+                (workspace, &in_force),
+                find_workflow(&in_force.rules, name)?,
+            )?
         }
     })
 }
@@ -208,12 +215,14 @@ pub(super) fn project_page(
 pub(super) fn workflow_page(
     frame: &PageFrame,
     board: &BoardView,
-    rules: &Rules,
+    (workspace, in_force): (&Workspace, &InForce),
     workflow: &Workflow,
-) -> PageContent {
+) -> Result<PageContent, ProjectError> {
+    let rules = &in_force.rules;
+    let alarms = alarms(workspace, in_force, workflow)?;
     let counts = |gate: &GateId| tasks_at(board, &workflow.name, gate);
-    let graph = workflow_svg(rules, workflow, &counts, None);
-    project_pages::workflow(frame, board, (rules, workflow), &graph)
+    let graph = workflow_svg(rules, workflow, &counts, None, &alarms);
+    Ok(project_pages::workflow(frame, board, (rules, workflow), (&graph, &alarms)))
 }
 
 pub(super) fn workflow(asked: &Asked) -> PageAnswer {
@@ -221,7 +230,7 @@ pub(super) fn workflow(asked: &Asked) -> PageAnswer {
     let (workspace, name) = (asked.workspace()?, asked.named("workflow")?);
     let in_force = workspace.rules()?;
     let workflow = find_workflow(&in_force.rules, &name)?;
-    let content = workflow_page(&frame, &board, &in_force.rules, workflow);
+    let content = workflow_page(&frame, &board, (&workspace, &in_force), workflow)?;
     Ok(asked.answer(&frame, name.as_str(), &content))
 }
 
@@ -269,7 +278,7 @@ fn show_task(
 pub(super) fn graph_of(rules: &Rules, page: &TaskDetails, board: &BoardView) -> Markup {
     let counts = |gate: &GateId| tasks_at(board, &page.workflow, gate);
     let workflow = find_workflow(rules, &page.workflow);
-    let drawn = workflow.map(|flow| workflow_svg(rules, flow, &counts, page.gate.as_ref()));
+    let drawn = workflow.map(|flow| workflow_svg(rules, flow, &counts, page.gate.as_ref(), &[]));
     drawn.unwrap_or_default()
 }
 

@@ -65,7 +65,8 @@ pub(crate) fn export_site(
     let rules = &in_force.rules;
     for workflow in &rules.project.workflows {
         let name = &workflow.name;
-        let page = frame.page(name.as_str(), &workflow_page(&frame, &board, rules, workflow));
+        let content = workflow_page(&frame, &board, (workspace, &in_force), workflow)?;
+        let page = frame.page(name.as_str(), &content);
         put(&format!("workflows/{name}.html"), &page_bytes(&page))?;
     }
     let mut logs: HashMap<TaskId, Vec<ActivityEntry>> = HashMap::new();

@@ -9,6 +9,7 @@ use crate::cli::{
     CliResult, Session, bold, counted, cyan, dim, green, red, width, wrapped, yellow,
 };
 use crate::domain::{WorkflowName, listed};
+use crate::files::printable::inert;
 use crate::project::rule_files::check_worktree;
 use crate::project::rule_lookup::find_workflow;
 use crate::rules::prover::{
@@ -55,10 +56,6 @@ fn value(name: &WorkflowName, report: &ProverReport) -> Value {
         either_way,
         unexplored,
     } = report;
-    let alarm = |alarm: &Alarm| {
-        let Alarm { code, at, message, fix, is_certain, story } = alarm;
-        json!({"code": code, "at": at, "message": message, "fix": fix, "certain": is_certain, "story": story})
-    };
     let promise = |promise: &PromiseReport| {
         let PromiseReport { name, verdict, why, story } = promise;
         json!({"name": name, "verdict": verdict, "why": why, "story": story})
@@ -72,7 +69,7 @@ fn value(name: &WorkflowName, report: &ProverReport) -> Value {
         "ends": ends,
         "alive": alive,
         "promises": promises.iter().map(promise).collect::<Vec<_>>(),
-        "alarms": alarms.iter().map(alarm).collect::<Vec<_>>(),
+        "alarms": alarms.iter().map(alarm_value).collect::<Vec<_>>(),
         "gates": staffing.gates,
         "ways": staffing.ways,
         "allWaysCounted": !staffing.is_cut,
@@ -82,6 +79,12 @@ fn value(name: &WorkflowName, report: &ProverReport) -> Value {
         "eitherWay": either_way,
         "unexplored": unexplored,
     })
+}
+
+/// Returns an alarm for `--json`.
+pub(crate) fn alarm_value(alarm: &Alarm) -> Value {
+    let Alarm { code, at, message, fix, is_certain, story } = alarm;
+    json!({"code": code, "at": at, "message": message, "fix": fix, "certain": is_certain, "story": story})
 }
 
 /// Returns the report for people: the answers first, then the alarms with their stories.
@@ -139,23 +142,30 @@ fn text(name: &WorkflowName, report: &ProverReport) -> String {
         );
     }
     for alarm in &report.alarms {
-        let word = if alarm.is_certain { red("error:") } else { yellow("may be:") };
-        lines.push(format!("\n{word} {}", hung(7, &alarm.message)));
-        let left = alarm.story.len().saturating_sub(MOST_ACTS);
-        // The end of a story says what goes wrong.
-        for (number, act) in alarm.story.iter().enumerate().skip(left) {
-            lines.push(format!("  {:>2}. {}", number + 1, hung(6, act)));
-        }
-        if left > 0 {
-            lines.push(dim(format!("  (acts before these: {left}; `--json` has all)")));
-        }
-        lines.push(format!("  {} {}", dim("fix:"), hung(7, &alarm.fix)));
+        lines.push(format!("\n{}", alarm_text(alarm).trim_end()));
     }
+    lines.join("\n") + "\n"
+}
+
+/// Returns an alarm with its story and its fix, for people.
+pub(crate) fn alarm_text(alarm: &Alarm) -> String {
+    let word = if alarm.is_certain { red("error:") } else { yellow("may be:") };
+    let mut lines = vec![format!("{word} {}", hung(7, &inert(&alarm.message)))];
+    let left = alarm.story.len().saturating_sub(MOST_ACTS);
+    // The end of a story says what goes wrong.
+    for (number, act) in alarm.story.iter().enumerate().skip(left) {
+        lines.push(format!("  {:>2}. {}", number + 1, hung(6, &inert(act))));
+    }
+    if left > 0 {
+        lines.push(dim(format!("  (acts before these: {left}; `--json` has all)")));
+    }
+    lines.push(format!("  {} {}", dim("fix:"), hung(7, &alarm.fix)));
     lines.join("\n") + "\n"
 }
 
 fn promise(promise: &PromiseReport) -> String {
     let PromiseReport { name, verdict, why, story: _ } = promise;
+    let name = inert(name);
     match (verdict, why) {
         (ProofVerdict::Proved, _) => format!("{} {name}", green("proved:")),
         (ProofVerdict::Refuted, _) => format!("{} {name}; see below", red("refuted:")),

@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use serde_json::{Map, Value, json};
 
 use super::draw::{dot, draw, mermaid};
+use super::prove::{alarm_text, alarm_value};
 use crate::cli::render::changes;
 use crate::cli::{CliResult, GREEN, RED, Session, YELLOW, bold, cyan, dim, short, styled};
 use crate::domain::{Branch, Gate, Severity, Workflow, WorkflowName};
@@ -19,6 +20,7 @@ use crate::project::error::ProjectError;
 use crate::project::rule_files::{compiled, worktree_rule_files};
 use crate::project::rule_lookup::find_workflow;
 use crate::project::workspace::Workspace;
+use crate::rules::prover::Alarm;
 use crate::rules::{
     Difference, DifferenceKind, Edge, EdgeKind, RuleSubject, Rules, TimeLimits, Workplace, edges,
     reads,
@@ -307,6 +309,12 @@ fn page(diff: &RulesDiff) -> String {
         text.push_str(&line(difference));
         about = Some(subject);
     }
+    if !diff.broken.is_empty() {
+        text.push_str(&format!("\n{}\n", bold("Breaks")));
+    }
+    for (workflow, alarm) in &diff.broken {
+        text.push_str(&format!("workflow {workflow}: {}", alarm_text(alarm)));
+    }
     if !diff.prospects.is_empty() {
         text.push_str(&format!("\n{}\n", bold("Tasks")));
     }
@@ -327,6 +335,7 @@ fn subject(of: &RuleSubject) -> String {
         RuleSubject::Workflow(name) => format!("workflow {name}"),
         RuleSubject::Role(role) => format!("role {role}"),
         RuleSubject::Agent(agent) => format!("agent {agent}"),
+        RuleSubject::Promise(name) => format!("promise {}", inert(name)),
     }
 }
 
@@ -368,6 +377,7 @@ fn diff_value(diff: &RulesDiff) -> Value {
         let mut value = json!({
             "workflow": null,
             "role": null,
+            "promise": null,
             "gate": difference.gate,
             "kind": difference.kind.as_str(),
             "what": difference.what,
@@ -376,6 +386,7 @@ fn diff_value(diff: &RulesDiff) -> Value {
             RuleSubject::Workflow(name) => value["workflow"] = json!(name),
             RuleSubject::Role(role) => value["role"] = json!(role),
             RuleSubject::Agent(agent) => value["agent"] = json!(agent),
+            RuleSubject::Promise(name) => value["promise"] = json!(name),
         }
         value
     });
@@ -385,9 +396,16 @@ fn diff_value(diff: &RulesDiff) -> Value {
         "differences": differences.collect::<Vec<_>>(),
         "tasks": diff.prospects.iter().map(task_value).collect::<Vec<_>>(),
         "untouched": diff.untouched,
+        "breaks": diff.broken.iter().map(broken_value).collect::<Vec<_>>(),
         "diagnostics": changes::diagnostic_values(&diff.diagnostics),
         "unreadable": changes::unreadable_values(&diff.unreadable),
     })
+}
+
+fn broken_value((workflow, alarm): &(WorkflowName, Alarm)) -> Value {
+    let mut value = alarm_value(alarm);
+    value["workflow"] = json!(workflow);
+    value
 }
 
 fn task_value(forecast: &TaskForecast) -> Value {

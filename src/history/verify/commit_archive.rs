@@ -6,7 +6,9 @@ use std::str::FromStr;
 
 use serde_json::{Value, json};
 
-use super::history::{Range, Verification, forced, superseded, verify, verify_commits};
+use super::history::{
+    Range, Verification, broken_promises, forced, superseded, verify, verify_commits,
+};
 use crate::domain::listed;
 use crate::domain::ssh::trusted_keys::TrustedKeys;
 use crate::files::config::configuration::PROJECT_FILE;
@@ -280,6 +282,7 @@ pub(crate) fn verify_pushed(
         for project in &folders {
             let workspace = past.project(project)?;
             let mut verified = verify_commits(&workspace, &since, new, anchor)?;
+            verified.findings.extend(broken_promises(&workspace, old, new)?);
             if let Some(old) = old.filter(|_| update.reference.starts_with("refs/heads/")) {
                 verified.findings.extend(forced(repository, old, new)?);
                 let main = new_main.filter(|_| update.reference != head.reference).or(head.commit);

@@ -54,6 +54,7 @@ words!(
         ChildrenMerged = "children_merged",
         NamedUnseen = "named_unseen",
         LandedOtherwise = "landed_otherwise",
+        BrokenPromise = "broken_promise",
     }
 );
 
@@ -96,6 +97,7 @@ impl BrokenRule {
                 "a merge brought open children of a task that did not wait for them"
             }
             Self::NamedUnseen => "a person is named, not seen",
+            Self::BrokenPromise => "the rules break what the project promises",
             Self::LandedOtherwise => "another tree landed than the one that was checked",
         }
     }

@@ -16,7 +16,9 @@ use crate::git::{CommitId, HistoryOverride, Repository};
 use crate::history::commit_tasks::{KnownTasks, changed_tasks, doubled, doubled_by};
 use crate::project::active_rules::{default_rules, rules_at};
 use crate::project::error::{Named, ProjectError};
+use crate::project::rule_files::rule_blobs;
 use crate::project::workspace::{Workspace, process_in_parallel};
+use crate::rules::prover::{MOST_STATES, PromiseReport, ProofVerdict, prove_promises};
 
 /// The commits to judge.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -240,6 +242,28 @@ pub(crate) fn forced(
         expected,
         found,
     )))
+}
+
+/// Returns the promises that the rules of the new commit break, if they are not the rules of the old one.
+pub(crate) fn broken_promises(
+    workspace: &Workspace,
+    old: Option<CommitId>,
+    new: CommitId,
+) -> Result<Vec<HistoryFinding>, ProjectError> {
+    let repository = &workspace.repository;
+    let files = rule_blobs(repository, new)?;
+    if old.map(|old| rule_blobs(repository, old)).transpose()?.is_some_and(|known| known == files) {
+        return Ok(Vec::new());
+    }
+    let Some(rules) = rules_at(workspace, new)? else { return Ok(Vec::new()) };
+    let entry = repository.log_entry(new)?;
+    let finding = |broken: PromiseReport| {
+        let expected = format!("rules that keep promise `{}`", broken.name);
+        let rule = BrokenRule::BrokenPromise;
+        HistoryFinding::new(&entry, None, rule, expected, broken.story.join("; "))
+    };
+    let judged = prove_promises(&rules, MOST_STATES).into_iter();
+    Ok(judged.filter(|one| one.verdict == ProofVerdict::Refuted).map(finding).collect())
 }
 
 /// Returns the entries of the old commit that the new one lacks, unless another finding reports that: a merge may have replaced them,

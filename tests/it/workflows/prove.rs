@@ -144,3 +144,82 @@ fn what_cannot_be_proved_is_refused_with_its_place() {
       fix: add an agent to the role in org.yaml
     ");
 }
+
+/// The same workflow, with a gate that passes the review over.
+const HASTY: &str = "\
+workflow:
+  gates:
+    - id: work
+      role: coder
+      routes: {done: $next, trivial: $end}
+    - {id: look, role: tester, canReject: true}
+promises:
+  - {name: The work is looked at, always: \"!ended || before('work', 'look')\"}
+";
+
+const KEPT: &str = "\
+workflow:
+  gates:
+    - {id: work, role: coder}
+    - {id: look, role: tester, canReject: true}
+promises:
+  - {name: The work is looked at, always: \"!ended || before('work', 'look')\"}
+";
+
+#[test]
+fn a_change_that_breaks_a_promise_is_told_before_it_counts_and_after() {
+    let env = project(KEPT);
+    assert_eq!(env.aof(&["new", "Water the roses"]).code, Some(0));
+    assert!(!env.aof(&["status"]).stdout.contains("promise"));
+    let old = env.git(&["rev-parse", "HEAD"]).trim().to_owned();
+    env.write("project.yaml", HASTY);
+    assert_snapshot!(env.aof(&["workflow", "diff"]), @"
+    exit 0
+    --- stdout
+    from the rules of commit COMMIT to those of the worktree
+    workflow default
+      ~ gate work: new route done: $next, new route trivial: $end
+
+    Breaks
+    workflow default: error: promise `The work is looked at` is broken
+       1. A task begins: the task is at `work`
+       2. `agent-1` says `trivial` at `work`: the task is complete
+      fix: change the workflow, or what is promised
+
+    Tasks
+      AOF-xxxxx  work  stays
+        complete leads to nowhere, no longer to look
+        done leads to look, no longer to nowhere
+        trivial leads to end, no longer to nowhere
+    ");
+    env.commit_all("Trivial work needs no look");
+    let push = |old: &str, new: &str| {
+        let mut shell = env.command("sh");
+        shell.args(["-c", "echo \"$0 $1 refs/heads/main\" | aof verify --stdin", old, new]);
+        env.run(shell)
+    };
+    let new = env.git(&["rev-parse", "HEAD"]).trim().to_owned();
+    let refused = push(&old, &new);
+    assert_eq!(refused.code, Some(1), "{refused}");
+    assert!(refused.stdout.contains("expected rules that keep promise `The work is looked at`"));
+    assert!(refused.stdout.contains("`agent-1` says `trivial` at `work`: the task is complete"));
+    assert!(env.aof(&["status"]).stdout.contains("! promise `The work is looked at` is broken"));
+    // The answer is kept, and it is that of these rules.
+    let kept: Value = serde_json::from_str(&env.read(".aof/proofs")).unwrap();
+    assert_eq!(kept["alarms"]["default"][0]["code"], "broken_promise");
+    env.write("project.yaml", KEPT);
+    env.commit_all("It needs a look all the same");
+    assert!(!env.aof(&["status"]).stdout.contains("promise"));
+    let mended = env.git(&["rev-parse", "HEAD"]).trim().to_owned();
+    assert_eq!(push(&new, &mended).code, Some(0));
+    // Without the promise nothing is broken, and the difference says so.
+    env.write("project.yaml", KEPT.split("promises:").next().unwrap());
+    assert_snapshot!(env.aof(&["workflow", "diff"]), @"
+    exit 0
+    --- stdout
+    from the rules of commit COMMIT to those of the worktree
+    - promise The work is looked at
+
+    the one task under way stays as it is
+    ");
+}

@@ -1,7 +1,9 @@
 //! Alarms: states from which nobody who exists can bring a task to an end, and what can never happen.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::cases::Cases;
@@ -12,10 +14,10 @@ use crate::routing::workplace::Workplace;
 use aof_domain::{Gate, Outcome, Station, Task, listed};
 
 /// A fault of a workflow, or what may be one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Alarm {
     /// The kind: stable, for JSON.
-    pub code: &'static str,
+    pub code: Cow<'static, str>,
     /// The gate or branch.
     pub at: String,
     pub message: String,
@@ -50,7 +52,7 @@ pub(crate) fn stuck(model: &Model<'_>, cases: &Cases, graph: &StateGraph) -> Vec
             let story = tell(model, cases, graph, &|at| found.contains(&at), &tries);
             let is_certain = story.is_some();
             let (at, fix, story) = (station, fix.to_owned(), story.unwrap_or_default());
-            Alarm { code, at, message, fix, is_certain, story }
+            Alarm { code: code.into(), at, message, fix, is_certain, story }
         })
         .collect();
     // A state that is unexplored or stuck counts as an end here: it is reported elsewhere.
@@ -69,7 +71,7 @@ pub(crate) fn stuck(model: &Model<'_>, cases: &Cases, graph: &StateGraph) -> Vec
             .unwrap_or_default();
         let story = tell(model, cases, graph, &|at| ends[at].is_none(), &|_, _| true);
         alarms.push(Alarm {
-            code: "dead_end",
+            code: "dead_end".into(),
             message: format!("from gate `{gate}` no end can be reached, whatever is said"),
             fix: "give one of the gates behind it a route to `$end`, or a condition that can hold"
                 .to_owned(),
@@ -226,7 +228,7 @@ struct Alarms(Vec<Alarm>);
 impl Alarms {
     fn add(&mut self, code: &'static str, at: String, message: String, fix: &str) {
         self.0.push(Alarm {
-            code,
+            code: code.into(),
             at,
             message,
             fix: fix.to_owned(),

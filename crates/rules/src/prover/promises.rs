@@ -100,7 +100,7 @@ impl PromiseReport {
     /// Returns the alarm if the promise is broken.
     pub(crate) fn alarm(&self) -> Option<Alarm> {
         matches!(self.verdict, ProofVerdict::Refuted | ProofVerdict::May).then(|| Alarm {
-            code: "broken_promise",
+            code: "broken_promise".into(),
             at: self.name.clone(),
             message: format!("promise `{}` is broken", self.name),
             fix: "change the workflow, or what is promised".to_owned(),

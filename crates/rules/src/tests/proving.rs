@@ -544,10 +544,13 @@ fn each_planted_fault_is_found_and_a_sound_workflow_is_proved() {
             Ok((rules, _)) => {
                 let report = prove_workflow(&rules, &rules.project.workflows[0], 5_000);
                 let certain = report.alarms.iter().filter(|alarm| alarm.is_certain);
-                (code, certain.map(|alarm| (alarm.code, alarm.at.clone())).collect::<Vec<_>>())
+                (
+                    code,
+                    certain.map(|alarm| (alarm.code.clone(), alarm.at.clone())).collect::<Vec<_>>(),
+                )
             }
             // What makes rules invalid is found before.
-            Err(findings) => ("", findings.iter().map(|_| ("", String::new())).collect()),
+            Err(findings) => ("", findings.iter().map(|_| ("".into(), String::new())).collect()),
         };
         assert!(found.iter().any(|(known, _)| *known == code), "{name}: {found:?}");
     }

@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use aof_domain::words::words;
 use aof_domain::{
-    AgentId, Branch, Gate, GateId, GateKind, Org, Project, Role, RoleId, Workflow, WorkflowName,
+    AgentId, Branch, Gate, GateId, GateKind, Org, Project, Promise, Role, RoleId, Workflow,
+    WorkflowName,
 };
 
 /// One difference.
@@ -26,6 +27,8 @@ pub enum RuleSubject {
     Workflow(WorkflowName),
     Role(RoleId),
     Agent(AgentId),
+    /// A promise, by its name.
+    Promise(String),
 }
 
 words!(
@@ -37,7 +40,7 @@ words!(
     }
 );
 
-/// Returns the differences: of workflows, then of roles, then of agents.
+/// Returns the differences: of workflows, then of roles, of agents, and of promises.
 pub fn differences(old: (&Project, &Org), new: (&Project, &Org)) -> Vec<Difference> {
     let mut all = Vec::new();
     for before in &old.0.workflows {
@@ -75,6 +78,20 @@ pub fn differences(old: (&Project, &Org), new: (&Project, &Org)) -> Vec<Differen
     for id in agents.keys().filter(|id| !known.contains_key(*id)) {
         let (of, what) = (RuleSubject::Agent(id.clone()), Vec::new());
         all.push(Difference { of, gate: None, kind: DifferenceKind::Added, what });
+    }
+    let named = |list: &'_ [Promise], name: &str| list.iter().find(|one| one.name == name).cloned();
+    for before in &old.0.promises {
+        let of = RuleSubject::Promise(before.name.clone());
+        match named(&new.0.promises, &before.name) {
+            Some(after) => all.extend(changed(of, None, fields(before, &after, &[]))),
+            None => all.push(gone(of, None)),
+        }
+    }
+    for after in &new.0.promises {
+        if named(&old.0.promises, &after.name).is_none() {
+            let (of, what) = (RuleSubject::Promise(after.name.clone()), vec![after.always.clone()]);
+            all.push(Difference { of, gate: None, kind: DifferenceKind::Added, what });
+        }
     }
     all
 }

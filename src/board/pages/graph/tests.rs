@@ -25,7 +25,7 @@ fn drawn(rules: &Rules, at: Option<&str>) -> String {
     let workflow = &rules.project.workflows[0];
     let at = at.map(|gate| gate.parse().unwrap());
     let page =
-        workflow_svg(rules, workflow, &|gate| gate.as_str().len(), at.as_ref()).into_string();
+        workflow_svg(rules, workflow, &|gate| gate.as_str().len(), at.as_ref(), &[]).into_string();
     assert!(!page.contains("style=") && !page.contains("<script"), "{page}");
     let (svg, _) = page.split_once("<details").unwrap();
     svg.replace("><", ">\n<")
