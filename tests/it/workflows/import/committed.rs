@@ -1,7 +1,5 @@
 //! Another system's file becomes a workflow that is committed and runs.
 
-mod meaning;
-
 use insta::assert_snapshot;
 
 use crate::support::environment::TestEnvironment;
@@ -129,12 +127,12 @@ fn an_imported_workflow_is_committed_alone_and_runs() {
 
 /// The files of every system, in the words that its readers are tested with.
 const FIXTURES: [(&str, &str); 6] = [
-    ("antfarm.yml", include_str!("../../fixtures/import/antfarm.yml")),
-    ("antfarm-loop.yml", include_str!("../../fixtures/import/antfarm-loop.yml")),
-    ("openagents.json", include_str!("../../fixtures/import/openagents.json")),
-    ("status-graph.yaml", include_str!("../../fixtures/import/status-graph.yaml")),
-    ("orbital.toml", include_str!("../../fixtures/import/orbital.toml")),
-    ("hops.yaml", include_str!("../../fixtures/import/aof-hops.yaml")),
+    ("antfarm.yml", include_str!("../../../fixtures/import/antfarm.yml")),
+    ("antfarm-loop.yml", include_str!("../../../fixtures/import/antfarm-loop.yml")),
+    ("openagents.json", include_str!("../../../fixtures/import/openagents.json")),
+    ("status-graph.yaml", include_str!("../../../fixtures/import/status-graph.yaml")),
+    ("orbital.toml", include_str!("../../../fixtures/import/orbital.toml")),
+    ("hops.yaml", include_str!("../../../fixtures/import/aof-hops.yaml")),
 ];
 
 #[test]
