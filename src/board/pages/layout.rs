@@ -243,7 +243,11 @@ impl PageFrame {
                 title { (title) " · " (self.project) }
                 link rel="icon" type="image/svg+xml" href=(self.links.asset("icon.svg"));
                 link rel="stylesheet" href=(self.links.asset("board.css"));
-                @if self.links.is_live { script src=(self.links.asset("board.js")) defer {} }
+                @if self.links.is_live {
+                    // A page is painted once its last element is there: the widths of columns depend on all of them.
+                    link rel="expect" href="#board-keys" blocking="render";
+                    script src=(self.links.asset("board.js")) defer {}
+                }
             }
         }
     }
