@@ -17,10 +17,12 @@ pub(crate) mod promises;
 pub(crate) mod staff;
 pub(crate) mod story;
 
+pub use cases::NEW_TASK;
 pub use cost::Cost;
 pub use ends::Alarm;
 pub use promises::PromiseReport;
 pub use staff::{Absence, Staffing};
+pub use story::StoryAct;
 
 use crate::condition::promise::CompiledPromise;
 use crate::workflow::rules::Rules;

@@ -205,7 +205,7 @@ pub(crate) fn workflow(
                     div.notice.refusal[alarm.is_certain] {
                         p { @if !alarm.is_certain { "It may be that " } (alarm.message) "." }
                         @if !alarm.story.is_empty() {
-                            details { summary { "How it comes to that" } ol { @for act in &alarm.story { li { (act) } } } }
+                            details { summary { "How it comes to that" } ol { @for act in &alarm.story { li { (act.text) } } } }
                         }
                         p { "To fix it, " (alarm.fix) "." }
                     }

@@ -1,19 +1,21 @@
 //! `aof workflow prove`
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
+use super::replay::replay;
 use crate::cli::render::changes;
 use crate::cli::{
-    CliResult, Session, bold, counted, cyan, dim, green, red, width, wrapped, yellow,
+    CliError, CliResult, Session, bold, counted, cyan, dim, green, red, width, wrapped, yellow,
 };
 use crate::domain::{WorkflowName, listed};
 use crate::files::printable::inert;
-use crate::project::rule_files::check_worktree;
+use crate::project::rule_files::{check_worktree, worktree_rule_files};
 use crate::project::rule_lookup::find_workflow;
 use crate::rules::prover::{
-    self, Absence, Alarm, PromiseReport, ProofVerdict, ProverReport, prove_workflow,
+    self, Absence, Alarm, PromiseReport, ProofVerdict, ProverReport, StoryAct, prove_workflow,
 };
 
 /// The most acts of a story that are shown.
@@ -25,10 +27,14 @@ const MOST_AGENTS: usize = 4;
 #[command(after_help = "\
 Examples:
   aof workflow prove              the default workflow, as in the worktree
-  aof workflow prove release      exit status 6 if a fault is certain")]
+  aof workflow prove release      exit status 6 if a fault is certain
+  aof workflow prove --replay story && git -C story log")]
 pub(crate) struct ProveArgs {
     /// The workflow; the project's default if none is named
     name: Option<WorkflowName>,
+    /// Make a project in this folder, and do the first story there through the real commands, commit by commit
+    #[arg(long, value_name = "DIR", conflicts_with = "json")]
+    replay: Option<PathBuf>,
 }
 
 pub(crate) fn run(session: &Session, args: &ProveArgs) -> CliResult {
@@ -41,6 +47,20 @@ pub(crate) fn run(session: &Session, args: &ProveArgs) -> CliResult {
         find_workflow(&rules, args.name.as_ref().unwrap_or(&rules.project.default_workflow))?;
     let report = prove_workflow(&rules, workflow, prover::MOST_STATES);
     session.output.show(|| value(&workflow.name, &report), || text(&workflow.name, &report));
+    if let Some(folder) = &args.replay {
+        let told = report.alarms.iter().find(|alarm| !alarm.story.is_empty());
+        let Some(alarm) = told else {
+            let fix = "`--replay` does the story of a fault";
+            return Err(CliError::refused("no_story", "there is no fault with a story", fix));
+        };
+        let files = worktree_rule_files(&workspace.repository)?;
+        session.output.line(format!(
+            "\nreplayed in {}: {}",
+            folder.display(),
+            inert(&alarm.message)
+        ));
+        replay(session, (&rules, &files), &alarm.story, folder)?;
+    }
     Ok(if report.is_refuted() { ExitCode::from(changes::INVALID) } else { ExitCode::SUCCESS })
 }
 
@@ -58,7 +78,7 @@ fn value(name: &WorkflowName, report: &ProverReport) -> Value {
     } = report;
     let promise = |promise: &PromiseReport| {
         let PromiseReport { name, verdict, why, story } = promise;
-        json!({"name": name, "verdict": verdict, "why": why, "story": story})
+        json!({"name": name, "verdict": verdict, "why": why, "story": told(story)})
     };
     let absence = |absence: &Absence| {
         let Absence { agent, gates, ways } = absence;
@@ -81,10 +101,14 @@ fn value(name: &WorkflowName, report: &ProverReport) -> Value {
     })
 }
 
+fn told(story: &[StoryAct]) -> Vec<&str> {
+    story.iter().map(|act| act.text.as_str()).collect()
+}
+
 /// Returns an alarm for `--json`.
 pub(crate) fn alarm_value(alarm: &Alarm) -> Value {
     let Alarm { code, at, message, fix, is_certain, story } = alarm;
-    json!({"code": code, "at": at, "message": message, "fix": fix, "certain": is_certain, "story": story})
+    json!({"code": code, "at": at, "message": message, "fix": fix, "certain": is_certain, "story": told(story)})
 }
 
 /// Returns the report for people: the answers first, then the alarms with their stories.
@@ -154,7 +178,7 @@ pub(crate) fn alarm_text(alarm: &Alarm) -> String {
     let left = alarm.story.len().saturating_sub(MOST_ACTS);
     // The end of a story says what goes wrong.
     for (number, act) in alarm.story.iter().enumerate().skip(left) {
-        lines.push(format!("  {:>2}. {}", number + 1, hung(6, &inert(act))));
+        lines.push(format!("  {:>2}. {}", number + 1, hung(6, &inert(&act.text))));
     }
     if left > 0 {
         lines.push(dim(format!("  (acts before these: {left}; `--json` has all)")));

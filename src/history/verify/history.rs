@@ -260,7 +260,9 @@ pub(crate) fn broken_promises(
     let finding = |broken: PromiseReport| {
         let expected = format!("rules that keep promise `{}`", broken.name);
         let rule = BrokenRule::BrokenPromise;
-        HistoryFinding::new(&entry, None, rule, expected, broken.story.join("; "))
+        let story: Vec<String> = broken.story.into_iter().map(|act| act.text).collect();
+        let story = story.join("; ");
+        HistoryFinding::new(&entry, None, rule, expected, story)
     };
     let judged = prove_promises(&rules, MOST_STATES).into_iter();
     Ok(judged.filter(|one| one.verdict == ProofVerdict::Refuted).map(finding).collect())

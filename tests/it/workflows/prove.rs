@@ -223,3 +223,47 @@ fn a_change_that_breaks_a_promise_is_told_before_it_counts_and_after() {
     the one task under way stays as it is
     ");
 }
+
+#[test]
+fn a_story_is_done_through_the_real_commands() {
+    let env = project(PROJECT);
+    let replay =
+        |env: &TestEnvironment, folder: &str| env.aof(&["workflow", "prove", "--replay", folder]);
+    let output = replay(&env, "story");
+    assert_eq!(output.code, Some(6), "{output}");
+    assert!(output.stdout.contains("is as the story says"), "{output}");
+    let log = env.git_plain(&["-C", "story", "log", "--format=%s"]);
+    assert_snapshot!(log, @"
+    AOF-xxxxx: look -> end (complete)
+    AOF-xxxxx: work -> look (complete)
+    AOF-xxxxx: created at work
+    The rules
+    ");
+    assert_snapshot!(replay(&env, "story").stderr, @"
+    error: `story` is not empty
+
+    hint: name a folder that is empty or missing
+    ");
+    // Nobody is left for the review once both have worked.
+    let apart = "\
+workflow:
+  gates:
+    - {id: work, role: team}
+    - {id: check, type: fork, branches: [{id: one, role: tester}, {id: two, role: tester, canReject: true}]}
+    - {id: look, role: team, canReject: true, separateFrom: [work]}
+";
+    let env = project(apart);
+    env.write(
+        "org.yaml",
+        "roles: {team: {agents: [agent-1, agent-2]}, tester: {agents: [agent-3]}}\n",
+    );
+    let output = replay(&env, "stuck");
+    assert!(output.stdout.contains("is as the story says"), "{output}");
+    env.write("project.yaml", KEPT);
+    env.write("org.yaml", ORG);
+    assert_snapshot!(replay(&env, "none").stderr, @"
+    error: there is no fault with a story
+
+    hint: `--replay` does the story of a fault
+    ");
+}

@@ -17,6 +17,8 @@ use aof_domain::{
 
 /// The most combinations of facts that are tried, to find the kinds of tasks.
 const MOST_COMBINATIONS: usize = 4_096;
+/// The id of each task.
+pub const NEW_TASK: &str = "AOF-task";
 /// The most kinds of tasks.
 const MOST_CASES: usize = 64;
 
@@ -191,7 +193,7 @@ fn neighbours(with: &[Value]) -> Vec<Value> {
 fn blank(workflow: &WorkflowName) -> Task {
     let now = Timestamp::UNIX_EPOCH;
     Task {
-        id: "AOF-task".parse().expect("it is an id"),
+        id: NEW_TASK.parse().expect("it is an id"),
         title: "A task".to_owned(),
         description: None,
         status: Status::Ready,

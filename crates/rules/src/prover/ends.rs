@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::cases::Cases;
 use super::explore::StateGraph;
 use super::projection::Model;
-use super::story::tell;
+use super::story::{StoryAct, tell};
 use crate::routing::workplace::Workplace;
 use aof_domain::{Gate, Outcome, Station, Task, listed};
 
@@ -25,7 +25,7 @@ pub struct Alarm {
     /// True if it certainly happens; false if it may, depending on what conditions read.
     pub is_certain: bool,
     /// The acts that lead there, the first one first; empty if none were found, or none can.
-    pub story: Vec<String>,
+    pub story: Vec<StoryAct>,
 }
 
 /// Returns the alarms about states from which no end can be reached.

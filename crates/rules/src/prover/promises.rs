@@ -4,7 +4,7 @@ use super::cases::Cases;
 use super::ends::Alarm;
 use super::explore::StateGraph;
 use super::projection::Model;
-use super::story::tell;
+use super::story::{StoryAct, tell};
 use super::{ProofVerdict, unexplored};
 use crate::condition::promise::CompiledPromise;
 use crate::routing::conditions::ConditionScope;
@@ -56,7 +56,7 @@ pub struct PromiseReport {
     /// The reason why it is neither proved nor refuted.
     pub why: Option<String>,
     /// The acts that break it, the first one first; empty if none were found.
-    pub story: Vec<String>,
+    pub story: Vec<StoryAct>,
 }
 
 impl PromiseReport {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::cases::Cases;
@@ -9,7 +10,19 @@ use super::explore::{State, StateGraph};
 use super::moves::{Move, Saying};
 use super::projection::Model;
 use crate::condition::promise::CompiledPromise;
-use aof_domain::{AgentId, Destination, Status, Task, listed};
+use aof_domain::{AgentId, Destination, GateId, Status, Task, listed};
+
+/// An act of a story.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoryAct {
+    /// The act, in words.
+    pub text: String,
+    /// The words with which `aof` does it; empty if a gate decides by itself, `sweep` if a time limit ends.
+    pub command: Vec<String>,
+    /// The gate and the status of the task after it.
+    pub gate: Option<GateId>,
+    pub status: Status,
+}
 
 /// The most acts of a story.
 const MOST_ACTS: usize = 150;
@@ -24,7 +37,7 @@ pub(crate) fn tell(
     graph: &StateGraph,
     is_meant: &dyn Fn(usize) -> bool,
     is_reached: &dyn Fn(&Task, &[Value]) -> bool,
-) -> Option<Vec<String>> {
+) -> Option<Vec<StoryAct>> {
     let distances = graph.distances(is_meant);
     let mut starts: Vec<usize> =
         (0..cases.all.len()).filter(|at| distances[*at].is_some()).collect();
@@ -40,7 +53,7 @@ fn walk(
     distances: &[Option<usize>],
     (case, begin): (usize, &Task),
     is_reached: &dyn Fn(&Task, &[Value]) -> bool,
-) -> Option<Vec<String>> {
+) -> Option<Vec<StoryAct>> {
     let (mut task, mut acts) = (begin.clone(), Vec::new());
     let mut seen = model.promise.map(CompiledPromise::begin).unwrap_or_default();
     let mut tries: HashMap<(usize, usize), usize> = HashMap::new();
@@ -60,7 +73,12 @@ fn walk(
             Some((edge, taken, after))
         })?;
         *tries.entry((at, edge)).or_default() += 1;
-        acts.push(sentence(&task, &taken, &after));
+        acts.push(StoryAct {
+            text: sentence(&task, &taken, &after),
+            command: command(model, &task, &taken, acts.len()),
+            gate: after.gate.as_ref().map(|open| open.current.clone()),
+            status: after.status,
+        });
         seen = model.seen(&seen, (&task, &after));
         task = after;
     }
@@ -79,6 +97,49 @@ fn meant(
     let wanted = model.standing(&state.task, &state.seen, &says.agent);
     let agent: &AgentId = kind.iter().find(|agent| model.standing(task, seen, agent) == wanted)?;
     Some(Move::Say(Saying { agent: agent.clone(), ..says.clone() }))
+}
+
+/// Returns the words with which `aof` does what the move does.
+fn command(model: &Model<'_>, task: &Task, taken: &Move, number: usize) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut add = |option: &str, value: String| words.extend([option.to_owned(), value]);
+    match taken {
+        Move::Pass => {}
+        Move::Timeout(_) => words.push("sweep".to_owned()),
+        Move::Unblock(branch) => {
+            add("unblock", task.ticket_of(branch.as_ref()).to_string());
+            add("--reason", "settled".to_owned());
+        }
+        Move::Open => {
+            add("new", task.title.clone());
+            add("--workflow", task.routing.workflow.to_string());
+            task.tags.iter().for_each(|tag| add("--tag", tag.clone()));
+            for (key, value) in &task.metadata {
+                add("--meta", format!("{key}={value}"));
+            }
+            task.plan.priority.iter().for_each(|word| add("--priority", word.clone()));
+            task.plan.milestone.iter().for_each(|name| add("--milestone", name.clone()));
+            let input = task.context.get("input").and_then(Value::as_object);
+            if let Some(input) = input.filter(|input| !input.is_empty()) {
+                add("--context", Value::Object(input.clone()).to_string());
+            }
+        }
+        Move::Say(says) => {
+            let made = model.completion(task, says, number);
+            add("complete", made.ticket.to_string());
+            add("--agent", says.agent.to_string());
+            add("--outcome", says.outcome.to_string());
+            made.content.summary.into_iter().for_each(|text| add("--summary", text));
+            made.content.blockers.into_iter().flatten().for_each(|text| add("--blocker", text));
+            for (key, value) in made.content.outputs {
+                add("--output", format!("{key}={value}"));
+            }
+            for (key, value) in made.content.metadata {
+                add("--meta", format!("{key}={value}"));
+            }
+        }
+    }
+    words
 }
 
 fn sentence(before: &Task, taken: &Move, after: &Task) -> String {

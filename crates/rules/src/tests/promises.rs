@@ -5,7 +5,7 @@ use super::world::project;
 use crate::prover::cases::Cases;
 use crate::prover::explore::StateGraph;
 use crate::prover::projection::Model;
-use crate::prover::{MOST_STATES, PromiseReport, ProofVerdict, prove_workflow};
+use crate::prover::{MOST_STATES, PromiseReport, ProofVerdict, StoryAct, prove_workflow};
 use crate::routing::conditions::ConditionScope;
 use crate::{Finding, Rules};
 use aof_domain::*;
@@ -26,6 +26,10 @@ fn judged(always: &str) -> PromiseReport {
     let mut report = prove_workflow(&rules, &rules.project.workflows[0], MOST_STATES);
     assert_eq!(report.is_refuted(), report.promises[0].verdict == ProofVerdict::Refuted);
     report.promises.pop().unwrap()
+}
+
+fn told(story: &[StoryAct]) -> String {
+    story.iter().map(|act| act.text.clone() + "\n").collect()
 }
 
 #[test]
@@ -66,14 +70,14 @@ fn promises_are_proved_or_refuted() {
 #[test]
 fn a_broken_promise_has_the_shortest_story() {
     let story = judged("!ended || passed('check') || !tags.includes('small')").story;
-    insta::assert_snapshot!(story.join("\n"), @"
+    insta::assert_snapshot!(told(&story), @"
     A task with tags `small` begins: the task is at `work`
     `agent-1` says `complete` at `work`: the task is at `sort`
     `sort` decides by itself: the task is at `accept`
     `human-ada` says `complete` at `accept`: the task is complete
     ");
     let story = judged("count('accept', 'needs_review') < 2").story;
-    insta::assert_snapshot!(story.join("\n"), @"
+    insta::assert_snapshot!(told(&story), @"
     A task with tags `small` begins: the task is at `work`
     `agent-1` says `complete` at `work`: the task is at `sort`
     `sort` decides by itself: the task is at `accept`
