@@ -198,26 +198,24 @@ pub(crate) fn workflow(
     };
     let ways = edges(workflow);
     let body = html! {
+        @if !alarms.is_empty() {
+            section #proof data-live aria-label="Proof" { @for alarm in alarms {
+                div.notice.refusal[alarm.is_certain] {
+                    p { @if !alarm.is_certain { "It may be: " } (with_code(&alarm.message)) }
+                    @if !alarm.story.is_empty() { ol { @for act in &alarm.story { li { (with_code(&act.text)) } } } }
+                    p.fix { "To fix it, " (with_code(&alarm.fix)) "." }
+                }
+            } }
+        }
         div.flow {
             section #graph data-live aria-label="Drawing" { (graph) }
-            @if !alarms.is_empty() {
-                section #proof data-live aria-label="Proof" { @for alarm in alarms {
-                    div.notice.refusal[alarm.is_certain] {
-                        p { @if !alarm.is_certain { "It may be that " } (alarm.message) "." }
-                        @if !alarm.story.is_empty() {
-                            details { summary { "How it comes to that" } ol { @for act in &alarm.story { li { (act.text) } } } }
-                        }
-                        p { "To fix it, " (alarm.fix) "." }
-                    }
-                } }
-            }
             div #gates.scroll data-live tabindex="0" role="group" aria-label="Gates" {
                 table.gates {
                     thead { tr { th scope="col" { "Gate" } th scope="col" { "Who" } th.number scope="col" { "Tasks" } th scope="col" { "Leads to" } } }
                     tbody { @for gate in &workflow.gates {
                         @let cards: Vec<_> = board.cards().filter(|card| card.workflow == workflow.name && card.gate.as_ref() == Some(&gate.id)).collect();
                         tr {
-                            th scope="row" { (gate.id) @if alarms.iter().any(|alarm| is_about(alarm, gate)) { " " span.late { "fault" } } }
+                            th scope="row" { (gate.id) @if alarms.iter().any(|alarm| is_about(alarm, gate)) { small.late { "fault" } } }
                             td { @if gate.roles().is_empty() { "by itself" } @else { (names(gate.roles())) } }
                             td.number {
                                 @if !gate.roles().is_empty() { (cards.len()) }
@@ -233,6 +231,11 @@ pub(crate) fn workflow(
         }
     };
     PageContent { head, body }
+}
+
+/// Returns a text whose parts between backticks are code.
+fn with_code(text: &str) -> Markup {
+    html! { @for (index, part) in text.split('`').enumerate() { @if index % 2 == 0 { (part) } @else { code { (part) } } } }
 }
 
 /// Returns a route in words: where it leads, and for which outcome, unless it is the usual one.
