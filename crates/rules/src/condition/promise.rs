@@ -9,7 +9,7 @@ use oxc_span::{GetSpan, Span};
 use serde_json::{Value, json};
 
 use super::split::Fact;
-use super::{Condition, ConditionFault, FaultKind, check_calls};
+use super::{Condition, ConditionError, ConditionFault, FaultKind, check_calls};
 use aof_domain::{
     AgentId, Destination, Ending, Gate, Outcome, Promise, Station, Verdict, Visit, Workflow,
     did_you_mean, listed,
@@ -178,11 +178,16 @@ impl CompiledPromise {
     }
 
     /// Returns whether the promise holds for a task with these values and that scope of conditions.
-    pub(crate) fn holds(&self, values: &[Value], ended: bool, scope: &[(&str, &Value)]) -> bool {
+    pub(crate) fn holds(
+        &self,
+        values: &[Value],
+        ended: bool,
+        scope: &[(&str, &Value)],
+    ) -> Result<bool, ConditionError> {
         let ended = json!(ended);
         let own = self.watched.iter().map(|(name, _)| name.as_str()).zip(values);
         let all: Vec<_> = scope.iter().copied().chain(own).chain([(ENDED, &ended)]).collect();
-        self.condition.evaluate(&all).unwrap_or(false)
+        self.condition.evaluate(&all)
     }
 }
 

@@ -53,7 +53,7 @@ impl Model<'_> {
 pub struct PromiseReport {
     pub name: String,
     pub verdict: ProofVerdict,
-    /// The reason why it is neither proved nor refuted.
+    /// The reason why it is neither proved nor refuted, or why it cannot be evaluated.
     pub why: Option<String>,
     /// The acts that break it, the first one first; empty if none were found.
     pub story: Vec<StoryAct>,
@@ -70,21 +70,25 @@ impl PromiseReport {
         let facts = promise.facts.as_deref();
         let cases = Cases::of(rules, workflow, &model.inputs(), facts.unwrap_or_default());
         let graph = StateGraph::explore(&model, &cases, most);
-        let is_broken = |task: &Task, seen: &[Value]| {
+        let holds = |task: &Task, seen: &[Value]| {
             let scope = ConditionScope::new(task, &[]);
-            !promise.holds(seen, task.status == Status::Complete, &scope.names())
+            promise.holds(seen, task.status == Status::Complete, &scope.names())
         };
+        let is_broken = |task: &Task, seen: &[Value]| holds(task, seen) != Ok(true);
         let states = graph.states.iter().map(|state| is_broken(&state.task, &state.seen));
         let broken: Vec<bool> = states.collect();
         let (verdict, why, story) = if broken.contains(&true) {
             if let Some(story) = tell(&model, &cases, &graph, &|at| broken[at], &is_broken) {
-                (ProofVerdict::Refuted, None, story)
+                let mut broken = graph.states.iter().filter(|_| story.is_empty());
+                let error = broken.find_map(|state| holds(&state.task, &state.seen).err());
+                let why = error.map(|error| format!("it cannot be evaluated: {}", error.message));
+                (ProofVerdict::Refuted, why, story)
             } else {
                 let why = "it may be broken, depending on what conditions read";
                 (ProofVerdict::May, Some(why.to_owned()), Vec::new())
             }
         } else if facts.is_none() {
-            let why = "it reads more than the prover can tell tasks apart by";
+            let why = "the prover cannot tell apart what it reads or compares";
             (ProofVerdict::Unknown, Some(why.to_owned()), Vec::new())
         } else {
             let why = unexplored(&cases, &graph, most);
@@ -102,7 +106,10 @@ impl PromiseReport {
         matches!(self.verdict, ProofVerdict::Refuted | ProofVerdict::May).then(|| Alarm {
             code: "broken_promise".into(),
             at: self.name.clone(),
-            message: format!("promise `{}` is broken", self.name),
+            message: match self.why.as_ref().filter(|_| self.verdict == ProofVerdict::Refuted) {
+                Some(why) => format!("promise `{}` is broken: {why}", self.name),
+                None => format!("promise `{}` is broken", self.name),
+            },
             fix: "change the workflow, or what is promised".to_owned(),
             is_certain: self.verdict == ProofVerdict::Refuted,
             story: self.story.clone(),

@@ -89,6 +89,13 @@ fn a_broken_promise_has_the_shortest_story() {
 }
 
 #[test]
+fn a_promise_that_cannot_be_evaluated_is_broken_and_says_why() {
+    let report = judged("metadata.a.b === 1 || true");
+    let message = report.alarm().unwrap().message;
+    insta::assert_snapshot!(message, @"promise `it` is broken: it cannot be evaluated: Cannot read property 'b' of undefined");
+}
+
+#[test]
 fn faults_in_promises_say_where_and_how_to_mend_them() {
     let faults = |always: &str| {
         let found = rules_with(always).unwrap_err();
@@ -176,7 +183,8 @@ fn random_walks_never_break_what_was_proved() {
                 };
                 assert!(known || !graph.is_whole(), "{}", story());
                 let scope = ConditionScope::new(&after, &[]);
-                let holds = promise.holds(&seen, after.status == Status::Complete, &scope.names());
+                let holds = promise.holds(&seen, after.status == Status::Complete, &scope.names())
+                    == Ok(true);
                 assert!(holds || report.verdict != ProofVerdict::Proved, "{}", story());
                 walked += 1;
                 task = after;
