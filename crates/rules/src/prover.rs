@@ -14,6 +14,7 @@ pub(crate) mod explore;
 pub(crate) mod moves;
 pub(crate) mod projection;
 pub(crate) mod promises;
+pub(crate) mod reach;
 pub(crate) mod staff;
 pub(crate) mod story;
 
@@ -33,6 +34,8 @@ use projection::Model;
 
 /// The most states that are explored.
 pub const MOST_STATES: usize = 12_000;
+/// The most gates of a workflow that is explored.
+const MOST_GATES: usize = 200;
 
 words!(
     /// An answer of the prover.
@@ -78,6 +81,19 @@ impl ProverReport {
 
 /// Proves a workflow of the rules, exploring at most that many states.
 pub fn prove_workflow(rules: &Rules, workflow: &Workflow, most: usize) -> ProverReport {
+    if let Some(why) = too_large(workflow) {
+        return ProverReport {
+            ends: ProofVerdict::Unknown,
+            alive: ProofVerdict::Unknown,
+            promises: promises_of(rules, workflow, most),
+            alarms: Vec::new(),
+            staffing: Staffing { is_cut: true, ..Staffing::default() },
+            cost: Cost::default(),
+            states: 0,
+            either_way: Vec::new(),
+            unexplored: Some(why),
+        };
+    }
     let model = Model::new(rules, workflow, None);
     let cases = Cases::of(rules, workflow, &model.inputs(), &[]);
     let graph = StateGraph::explore(&model, &cases, most);
@@ -100,7 +116,11 @@ pub fn prove_workflow(rules: &Rules, workflow: &Workflow, most: usize) -> Prover
     ProverReport {
         promises,
         ends: verdict(&stuck),
-        alive: verdict(&dead),
+        // Conditions that may hold or not hide what never happens.
+        alive: match verdict(&dead) {
+            ProofVerdict::Proved if !cases.is_split => ProofVerdict::May,
+            other => other,
+        },
         staffing: Staffing::of(rules, workflow),
         cost: Cost::of(rules, workflow),
         states: graph.states.len(),
@@ -123,7 +143,18 @@ pub fn prove_promises(rules: &Rules, most: usize) -> Vec<PromiseReport> {
 fn promises_of(rules: &Rules, workflow: &Workflow, most: usize) -> Vec<PromiseReport> {
     let is_own = |one: &&CompiledPromise| *rules.project.promised(&one.promise) == workflow.name;
     let own = rules.conditions.promises.iter().filter(is_own);
-    own.map(|promise| PromiseReport::of(rules, workflow, promise, most)).collect()
+    let answer = |promise| match too_large(workflow) {
+        Some(why) => PromiseReport::unknown(promise, why),
+        None => PromiseReport::of(rules, workflow, promise, most),
+    };
+    own.map(answer).collect()
+}
+
+/// Returns the reason why the workflow is not explored, if it has too many gates.
+fn too_large(workflow: &Workflow) -> Option<String> {
+    let count = workflow.gates.len();
+    (count > MOST_GATES)
+        .then(|| format!("it has {count} gates, and at most {MOST_GATES} are explored"))
 }
 
 /// Returns the reason why not everything was explored.

@@ -94,7 +94,7 @@ fn value(name: &WorkflowName, report: &ProverReport) -> Value {
         "ways": staffing.ways,
         "allWaysCounted": !staffing.is_cut,
         "indispensable": staffing.absences.iter().map(absence).collect::<Vec<_>>(),
-        "cost": {"visits": cost.visits, "starts": cost.starts, "rejections": cost.rejections, "unlimited": cost.unlimited},
+        "cost": {"visits": cost.visits, "starts": cost.starts, "rejections": cost.rejections, "unlimited": cost.unlimited, "counted": cost.is_counted},
         "states": states,
         "eitherWay": either_way,
         "unexplored": unexplored,
@@ -202,6 +202,9 @@ fn promise(promise: &PromiseReport) -> String {
 /// Returns who cannot be absent.
 fn indispensable(report: &ProverReport) -> String {
     let staffing = &report.staffing;
+    if staffing.absences.is_empty() && staffing.is_cut {
+        return "not counted: it has too many ways".to_owned();
+    }
     if staffing.absences.is_empty() {
         return "nobody alone: each gate and each way can be filled without any one of them"
             .to_owned();
@@ -235,8 +238,9 @@ fn indispensable(report: &ProverReport) -> String {
 
 fn cost(report: &ProverReport) -> String {
     let cost = &report.cost;
+    let without = if cost.is_counted { "without limit" } else { "not counted" };
     let most = |number: Option<u64>| {
-        number.map_or("without limit".to_owned(), |number| format!("at most {number}"))
+        number.map_or(without.to_owned(), |number| format!("at most {number}"))
     };
     let mut text = format!(
         "visits: {}; starts of agents: {}; times sent back before a person is asked: {}",
@@ -244,6 +248,9 @@ fn cost(report: &ProverReport) -> String {
         most(cost.starts),
         most(cost.rejections)
     );
+    if !cost.is_counted {
+        text.push_str("\nit has too many gates or returns to count them");
+    }
     for setting in &cost.unlimited {
         text.push_str(&format!("\n{setting} would limit it"));
     }

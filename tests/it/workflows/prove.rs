@@ -33,7 +33,7 @@ fn a_report_says_what_is_proved_and_tells_what_is_not() {
     exit 6
     --- stdout
     default
-      can end     proved: from each of 15 states, by agents and people who exist
+      can end     proved: from each of 11 states, by agents and people who exist
       needs       without agent-1, 2 of 2 gates can never pass
                   without agent-2, `look` can never pass
       costs       visits: at most 12; starts of agents: at most 12; times sent back before a person is asked: at most 5
@@ -125,6 +125,22 @@ fn what_cannot_be_proved_is_refused_with_its_place() {
 
     hint: there is `default`
     ");
+    let missing =
+        TestEnvironment::with_rules("workflow: {gates: [{id: work, role: coder}]}\n", ORG);
+    std::fs::remove_file(missing.path("org.yaml")).unwrap();
+    assert_snapshot!(missing.aof(&["workflow", "prove"]), @"
+    exit 6
+    --- stdout
+    error[unknown_role]: there is no role `coder` in org.yaml
+     --> project.yaml:1:37
+      |
+    1 | workflow: {gates: [{id: work, role: coder}]}
+      |                                     ^^^^^
+      |
+      = help: add it to `roles` in org.yaml
+
+    invalid: 1 error
+    ");
     let nobody = "roles:\n  coder: {agents: [agent-1]}\n  tester: {agents: [agent-2]}\nagents:\n  agent-1: {}\n";
     env.write("org.yaml", nobody);
     assert_snapshot!(env.aof(&["workflow", "prove"]), @"
@@ -138,10 +154,10 @@ fn what_cannot_be_proved_is_refused_with_its_place() {
       promises    proved: A person looks
                   proved: The work is looked at
 
-    error: nobody can take gate `look`: role `tester` has no agents
+    error: nobody can take gate `look`: `agents` of org.yaml lacks all of role `tester`: `agent-2`
        1. A task begins: the task is at `work`
        2. `agent-1` says `complete` at `work`: the task is at `look`, and is blocked
-      fix: add an agent to the role in org.yaml
+      fix: add them to `agents` in org.yaml
     ");
 }
 
@@ -266,4 +282,36 @@ workflow:
 
     hint: `--replay` does the story of a fault
     ");
+}
+
+#[test]
+fn a_large_workflow_is_refused_or_ends_at_the_bound() {
+    let gates = |count: usize| -> String {
+        let gate = |number: usize| match number {
+            0 => "    - {id: g0, role: coder}\n".to_owned(),
+            _ => format!(
+                "    - {{id: g{number}, role: tester, canReject: true, separateFrom: [g0]}}\n"
+            ),
+        };
+        format!("workflow:\n  gates:\n{}", (0..count).map(gate).collect::<String>())
+    };
+    let env = project(&gates(40));
+    let text = env.aof(&["workflow", "prove"]).stdout;
+    assert!(text.contains("can end     proved: from each of"), "{text}");
+    assert!(text.contains("costs       visits: at most 240;"), "{text}");
+    env.write("project.yaml", gates(300));
+    assert_snapshot!(env.aof(&["workflow", "prove"]), @"
+    exit 0
+    --- stdout
+    default
+      can end     not proved: it has 300 gates, and at most 200 are explored
+      needs       not counted: it has too many ways
+      costs       visits: not counted; starts of agents: not counted; times sent back before a person is asked: not counted
+                  it has too many gates or returns to count them
+      all used    not proved: not everything was explored
+    ");
+    env.write("project.yaml", gates(10_000));
+    let refused = env.aof(&["workflow", "prove", "--json"]);
+    assert_eq!(refused.code, Some(6));
+    assert!(refused.stdout.contains("too_many_gates"), "{}", &refused.stdout[..400]);
 }

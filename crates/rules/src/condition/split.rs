@@ -67,7 +67,9 @@ fn truth(expression: &Expression<'_>, facts: &mut Vec<Fact>) -> Option<()> {
         Expression::BinaryExpression(binary) => comparison(binary, facts),
         Expression::CallExpression(call) => called(call, facts),
         other => {
-            facts.push(value(other, Vec::new())?);
+            if literal(other).is_none() {
+                facts.push(value(other, Vec::new())?);
+            }
             Some(())
         }
     }
@@ -88,8 +90,13 @@ fn comparison(binary: &BinaryExpression<'_>, facts: &mut Vec<Fact>) -> Option<()
         (Some(with), None) => (&binary.right, with),
         // Agents differ, or do not.
         _ if equality && is_agent(&binary.left) && is_agent(&binary.right) => return Some(()),
-        _ => return None,
+        (Some(_), Some(_)) => return Some(()),
+        (None, None) => return None,
     };
+    // To compare a list fails, whatever is in it.
+    if is_tags(of) || is_named(of, "assignee") {
+        return Some(());
+    }
     // Texts have no neighbours that could stand for those between them.
     if !(equality || order && with.is_number()) {
         return None;

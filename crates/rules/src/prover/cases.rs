@@ -37,10 +37,12 @@ pub(crate) struct Cases {
     pub(crate) all: Vec<Case>,
     /// The conditions that depend on more than that: each may hold or not.
     pub(crate) open: Vec<ConditionPlace>,
-    /// The conditions that never differ, with their answer.
-    pub(crate) constant: Vec<(ConditionPlace, bool)>,
+    /// The conditions that never differ, with their answer; `None` if they always fail.
+    pub(crate) constant: Vec<(ConditionPlace, Option<bool>)>,
     /// True if there are more kinds.
     pub(crate) cut: bool,
+    /// False if conditions read too many facts to tell kinds apart.
+    pub(crate) is_split: bool,
 }
 
 impl Cases {
@@ -66,7 +68,8 @@ impl Cases {
             let with_list =
                 |input: &Map| Case { task: begun(&task, input), answers: BTreeMap::new() };
             let all = lists.iter().map(with_list).collect();
-            return Self { all, open, constant: Vec::new(), cut: !watched.is_empty() };
+            let cut = !watched.is_empty();
+            return Self { all, open, constant: Vec::new(), cut, is_split: false };
         };
         let mut kinds: BTreeMap<(Vec<Option<bool>>, Vec<String>), Task> = BTreeMap::new();
         for task in tasks {
@@ -78,8 +81,8 @@ impl Cases {
         }
         let never_differs = |index: usize| {
             let mut answers = kinds.keys().map(|(answers, _)| answers[index]);
-            let first = answers.next()??;
-            answers.all(|other| other == Some(first)).then_some(first)
+            let first = answers.next()?;
+            answers.all(|other| other == first).then_some(first)
         };
         let constant = closed.keys().enumerate();
         let constant = constant
@@ -94,7 +97,7 @@ impl Cases {
         }
         let cut = all.len() > MOST_CASES;
         all.truncate(MOST_CASES);
-        Self { all, open, constant, cut }
+        Self { all, open, constant, cut, is_split: true }
     }
 }
 
@@ -173,6 +176,16 @@ fn planned(key: &str, with: &[Value]) -> Vec<Value> {
 
 /// Returns values that differ in every comparison with these literals: each of them, and those between and beside them.
 fn neighbours(with: &[Value]) -> Vec<Value> {
+    let is_word = |value: &Value| {
+        value
+            .as_str()
+            .is_some_and(|text| !text.trim().is_empty() && text.trim().parse::<f64>().is_err())
+    };
+    if with.iter().all(is_word) {
+        // No number equals a word, and only a missing value is false.
+        let others = [Value::Null, json!(true), json!("something else")];
+        return others.into_iter().chain(with.iter().cloned()).collect();
+    }
     let mut values =
         vec![Value::Null, json!(""), json!("something else"), json!(true), json!(false)];
     let mut numbers: Vec<f64> = with.iter().filter_map(Value::as_f64).collect();

@@ -11,11 +11,11 @@ use aof_domain::{Destination, Exhausted, Gate, GateId, GateKind, Workflow};
 
 /// The largest limit that counts as one.
 const MOST_RETRIES: u32 = 100;
-/// The most combinations of counters.
-const MOST_STATES: usize = 200_000;
+/// The most combinations of a gate and counters.
+const MOST_PLACES: usize = 200_000;
 
-/// The most that a task can cost before a person is asked; `None` without a limit.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// The most that a task can cost before a person is asked; `None` without a limit, or if it was not counted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Cost {
     /// Visits of the longest way.
     pub visits: Option<u64>,
@@ -25,6 +25,8 @@ pub struct Cost {
     pub rejections: Option<u64>,
     /// The settings that would set the missing limits.
     pub unlimited: Vec<String>,
+    /// False if there are too many combinations of counters to count it.
+    pub is_counted: bool,
 }
 
 impl Cost {
@@ -46,13 +48,18 @@ impl Cost {
             }
         }
         let is_bound = !workflow.gates.iter().any(|gate| large(&gate));
-        let most =
-            |weigh: Weight| is_bound.then(|| Longest::find(rules, workflow, weigh)).flatten();
+        let mut is_counted = true;
+        let mut most = |weight: Weight| {
+            let most = (is_bound && is_counted).then(|| Longest::find(rules, workflow, weight))?;
+            is_counted = most.is_some();
+            most
+        };
         Self {
             visits: most(Weight::Visits),
             starts: most(Weight::Starts).filter(|_| !looks),
             rejections: most(Weight::Rejections),
             unlimited,
+            is_counted,
         }
     }
 }
@@ -64,21 +71,22 @@ enum Weight {
     Rejections,
 }
 
+/// A place on a way: the gate, the gate that sent the task there, and how often it was sent back to each gate.
+type WayPlace = (usize, usize, Vec<u32>);
+
 /// The longest way, by gates and the counters of the ways back.
 struct Longest<'a> {
     rules: &'a Rules,
     workflow: &'a Workflow,
     edges: Vec<Edge>,
     weight: Weight,
-    known: HashMap<(usize, usize, Vec<u32>), u64>,
 }
 
 impl<'a> Longest<'a> {
     fn find(rules: &'a Rules, workflow: &'a Workflow, weight: Weight) -> Option<u64> {
-        let edges = edges(workflow);
-        let mut search = Self { rules, workflow, edges, weight, known: HashMap::new() };
-        let start = workflow.gate(&first(workflow).id).map_or(0, |(place, _)| place);
-        let once = search.from(start, start, &vec![0; workflow.gates.len()])?;
+        let search = Self { rules, workflow, edges: edges(workflow), weight };
+        let start = search.place(&first(workflow).id);
+        let once = search.longest(&(start, start, vec![0; workflow.gates.len()]))?;
         let rounds = workflow.repeat.as_ref().map_or(1, |repeat| u64::from(repeat.max));
         Some(once * rounds)
     }
@@ -87,76 +95,84 @@ impl<'a> Longest<'a> {
         self.workflow.gate(gate).map_or(0, |(place, _)| place)
     }
 
-    /// Returns the weight of the longest way from the gate, which `sender` sent the task to.
-    fn from(&mut self, at: usize, sender: usize, counts: &[u32]) -> Option<u64> {
-        let state = (at, sender, counts.to_vec());
-        if let Some(known) = self.known.get(&state) {
-            return Some(*known);
+    /// Returns the weight of the longest way from there; `None` if there are too many combinations.
+    fn longest(&self, start: &WayPlace) -> Option<u64> {
+        let mut known: HashMap<WayPlace, u64> = HashMap::new();
+        let mut open = vec![(start.clone(), self.ways(start))];
+        while let Some((place, ways)) = open.pop() {
+            let unknown =
+                ways.iter().find_map(|(_, to)| to.as_ref().filter(|to| !known.contains_key(*to)));
+            if let Some(to) = unknown.cloned() {
+                if known.len() + open.len() > MOST_PLACES {
+                    return None;
+                }
+                let further = self.ways(&to);
+                open.push((place, ways));
+                open.push((to, further));
+                continue;
+            }
+            let weight =
+                |(here, to): &(u64, Option<WayPlace>)| here + to.as_ref().map_or(0, |to| known[to]);
+            let most = ways.iter().map(weight).max().unwrap_or(0);
+            known.insert(place, most);
         }
-        if self.known.len() > MOST_STATES {
-            return None;
-        }
-        let workflow = self.workflow;
-        let gate = &workflow.gates[at];
+        known.get(start).copied()
+    }
+
+    /// Returns the ways on from a place, each with its weight; those without a place end the work, or ask a person.
+    fn ways(&self, place: &WayPlace) -> Vec<(u64, Option<WayPlace>)> {
+        let (at, sender, counts) = place;
+        let gate = &self.workflow.gates[*at];
         let here = self.weigh(gate);
-        let own: Vec<Edge> =
-            self.edges.iter().filter(|edge| edge.from == gate.id).cloned().collect();
-        let mut most = here;
-        for edge in own {
+        let mut ways = vec![(here, None)];
+        for edge in self.edges.iter().filter(|edge| edge.from == gate.id) {
             let Destination::Gate(to) = &edge.to else { continue };
             let to = self.place(to);
-            let further = match edge.way {
-                EdgeKind::On => here + self.from(to, at, counts)?,
-                EdgeKind::Over => self.from(to, at, counts)?,
-                EdgeKind::Return if to == sender => here + self.from(to, at, counts)?,
-                EdgeKind::Back(limit) => here + self.back(at, to, limit, counts)?,
+            let on = || Some((to, *at, counts.clone()));
+            match edge.way {
+                EdgeKind::On => ways.push((here, on())),
+                EdgeKind::Over => ways.push((0, on())),
+                EdgeKind::Return if to == *sender => ways.push((here, on())),
+                EdgeKind::Back(limit) => self.back(place, here, to, limit, &mut ways),
                 EdgeKind::Return
                 | EdgeKind::Hold
                 | EdgeKind::Each
                 | EdgeKind::Again(_)
-                | EdgeKind::Exhausted(_) => continue,
-            };
-            most = most.max(further);
+                | EdgeKind::Exhausted(_) => {}
+            }
         }
-        self.known.insert(state, most);
-        Some(most)
+        ways
     }
 
-    fn back(&mut self, at: usize, to: usize, limit: u32, counts: &[u32]) -> Option<u64> {
-        let sent = u64::from(self.weight == Weight::Rejections);
-        let enter = |search: &mut Self, to: usize| {
-            let mut counts = counts.to_vec();
+    fn back(
+        &self,
+        (at, _, counts): &WayPlace,
+        here: u64,
+        to: usize,
+        limit: u32,
+        ways: &mut Vec<(u64, Option<WayPlace>)>,
+    ) {
+        let enter = |to: usize| {
+            let mut counts = counts.clone();
             counts[to] += 1;
-            search.from(to, at, &counts)
+            Some((to, *at, counts))
         };
-        if counts[to] < limit {
-            return Some(sent + enter(self, to)?);
-        }
-        let gate = &self.workflow.gates[at];
-        match &gate.exits.on_exhausted {
-            Exhausted::Escalate(_) if counts[to] < limit + LOOP_LIMIT => {
-                Some(sent + enter(self, to)?)
-            }
-            Exhausted::Block | Exhausted::Escalate(_) => Some(0),
-            Exhausted::Route(_) => {
-                let own = |edge: &&Edge| {
-                    edge.from == gate.id && matches!(edge.way, EdgeKind::Exhausted(_))
-                };
-                let instead: Vec<Destination> =
-                    self.edges.iter().filter(own).map(|edge| edge.to.clone()).collect();
-                let mut most = 0;
-                for to in instead {
-                    let Destination::Gate(id) = &to else { continue };
-                    let place = self.place(id);
-                    most = most.max(if !is_backward(self.workflow, at, id) {
-                        self.from(place, at, counts)?
-                    } else if counts[place] < limit.max(LOOP_LIMIT) {
-                        enter(self, place)?
-                    } else {
-                        0
-                    });
+        let gate = &self.workflow.gates[*at];
+        let escalates = matches!(gate.exits.on_exhausted, Exhausted::Escalate(_));
+        if counts[to] < limit || escalates && counts[to] < limit + LOOP_LIMIT {
+            let sent = u64::from(self.weight == Weight::Rejections);
+            ways.push((here + sent, enter(to)));
+        } else if matches!(gate.exits.on_exhausted, Exhausted::Route(_)) {
+            let own =
+                |edge: &&Edge| edge.from == gate.id && matches!(edge.way, EdgeKind::Exhausted(_));
+            for edge in self.edges.iter().filter(own) {
+                let Destination::Gate(id) = &edge.to else { continue };
+                let place = self.place(id);
+                if !is_backward(self.workflow, *at, id) {
+                    ways.push((here, Some((place, *at, counts.clone()))));
+                } else if counts[place] < limit.max(LOOP_LIMIT) {
+                    ways.push((here, enter(place)));
                 }
-                Some(most)
             }
         }
     }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::cases::Cases;
+use super::cases::{Cases, ConditionPlace};
 use super::explore::StateGraph;
 use super::projection::Model;
 use super::story::{StoryAct, tell};
@@ -62,20 +62,25 @@ pub(crate) fn stuck(model: &Model<'_>, cases: &Cases, graph: &StateGraph) -> Vec
             || is_stuck(at)
             || !states[at].refused.is_empty()
     });
-    if let Some(first) = (0..states.len()).find(|at| ends[*at].is_none()) {
-        let gate = states[first]
-            .task
-            .gate
-            .as_ref()
-            .map(|open| open.current.to_string())
-            .unwrap_or_default();
-        let story = tell(model, cases, graph, &|at| ends[at].is_none(), &|_, _| true);
+    let gate_of = |at: usize| states[at].task.gate.as_ref().map(|open| &open.current);
+    let doomed = || (0..states.len()).filter(|at| ends[*at].is_none() && gate_of(*at).is_some());
+    // Gates that a task never leaves; in a circle of gates, any of them.
+    let leaves =
+        graph.distances(|at| states[at].edges.iter().any(|edge| gate_of(edge.to) != gate_of(at)));
+    let mut gates: BTreeSet<_> =
+        doomed().filter(|at| leaves[*at].is_none()).filter_map(gate_of).collect();
+    if gates.is_empty() {
+        gates.extend(doomed().next().and_then(gate_of));
+    }
+    for gate in gates {
+        let is_meant = |at: usize| ends[at].is_none() && gate_of(at) == Some(gate);
+        let story = tell(model, cases, graph, &is_meant, &|_, _| true);
         alarms.push(Alarm {
             code: "dead_end".into(),
             message: format!("from gate `{gate}` no end can be reached, whatever is said"),
             fix: "give one of the gates behind it a route to `$end`, or a condition that can hold"
                 .to_owned(),
-            at: gate,
+            at: gate.to_string(),
             is_certain: story.is_some(),
             story: story.unwrap_or_default(),
         });
@@ -96,11 +101,17 @@ fn reasons(model: &Model<'_>, task: &Task) -> Vec<(String, &'static str, String,
         let members = rules.org.role(role).map(|role| role.agents.as_slice()).unwrap_or_default();
         let existing: Vec<_> =
             members.iter().filter(|agent| rules.org.is_registered(agent)).collect();
-        let (code, why, fix) = if existing.is_empty() {
+        let (code, why, fix) = if members.is_empty() {
             (
                 "nobody",
                 format!("role `{role}` has no agents"),
                 "add an agent to the role in org.yaml",
+            )
+        } else if existing.is_empty() {
+            (
+                "nobody",
+                format!("`agents` of org.yaml lacks all of role `{role}`: {}", listed(members)),
+                "add them to `agents` in org.yaml",
             )
         } else if place.requires_human(rules) && !existing.iter().any(|agent| agent.is_human()) {
             let who = listed(&existing);
@@ -147,22 +158,22 @@ pub(crate) fn dead(model: &Model<'_>, cases: &Cases, graph: &StateGraph) -> Vec<
         return Vec::new();
     }
     let mut alarm = Alarms(Vec::new());
+    let name =
+        |place: &ConditionPlace| place.as_ref().map_or("until".to_owned(), Station::to_string);
     for (place, answer) in &cases.constant {
-        let Some(station) = place else { continue };
-        let (is, fix) = if *answer {
-            ("always true", "remove it, or let it read what differs between tasks")
-        } else {
-            ("never true", "fix the condition, or remove the gate")
+        let (is, fix) = match answer {
+            Some(true) => {
+                ("is always true", "remove it, or let it read what differs between tasks")
+            }
+            Some(false) => ("is never true", "fix the condition, or remove what depends on it"),
+            None => ("always fails", "fix the condition"),
         };
-        alarm.add(
-            "constant_condition",
-            station.to_string(),
-            format!("`when` of gate `{station}` is {is}"),
-            fix,
-        );
+        let of = place
+            .as_ref()
+            .map_or("`until` of the workflow".to_owned(), |at| format!("`when` of gate `{at}`"));
+        alarm.add("constant_condition", name(place), format!("{of} {is}"), fix);
     }
-    let constant: BTreeSet<String> =
-        cases.constant.iter().filter_map(|(place, _)| Some(place.as_ref()?.to_string())).collect();
+    let constant: BTreeSet<String> = cases.constant.iter().map(|(place, _)| name(place)).collect();
     let mut entered = BTreeSet::new();
     let mut taken = BTreeSet::new();
     for state in &graph.states {

@@ -85,11 +85,11 @@ impl Model<'_> {
     /// Returns the agents that may complete the workplace, one of each that differ.
     fn speakers(&self, task: &Task, seen: &[Value], place: &Workplace<'_>) -> Vec<AgentId> {
         let mut found = Vec::new();
-        for kind in &self.kinds {
+        for (kind, agents) in self.kinds.iter().enumerate() {
             let mut known = BTreeSet::new();
-            for agent in kind {
+            for agent in agents {
                 if may_complete(&self.capped, task, place, agent).is_ok()
-                    && known.insert(self.standing(task, seen, agent))
+                    && known.insert(self.standing(task, seen, kind, agent))
                 {
                     found.push(agent.clone());
                 }

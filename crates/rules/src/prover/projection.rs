@@ -7,15 +7,15 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use crate::act::LOOP_LIMIT;
+use super::reach::{Reach, with_branches};
 use crate::condition::promise::CompiledPromise;
 use crate::routing::loops::{self, Loop, since_round, this_round};
 use crate::routing::reviews::unanswered_at;
 use crate::transition::fold::{exhausted, is_looping};
 use crate::workflow::rules::Rules;
 use aof_domain::{
-    AgentId, Blocker, Destination, Ending, Exhausted, Gate, GateId, GateKind, Identity, LoopItem,
-    Map, Outcome, RejectionStrategy, RoleId, Status, Target, Task, Visit, Workflow,
+    AgentId, Blocker, Destination, Ending, Gate, GateId, GateKind, Identity, LoopItem, Map,
+    Outcome, RoleId, Status, Task, Visit, Workflow,
 };
 
 /// The largest limit that is explored as it is; larger ones only keep their order.
@@ -26,7 +26,7 @@ pub(crate) const LENGTHS: [usize; 3] = [0, 1, 2];
 
 /// The part of a task that decides its future.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct StateKey(Vec<u8>);
+pub(crate) struct StateKey(Vec<u16>);
 
 /// A workflow, as far as the projection depends on it.
 pub(crate) struct Model<'a> {
@@ -36,14 +36,10 @@ pub(crate) struct Model<'a> {
     pub(crate) capped: Rules,
     /// Agents by kind: those of the same roles.
     pub(crate) kinds: Vec<Vec<AgentId>>,
-    /// The values at which counters of ways back begin to differ.
-    bounds: Vec<u32>,
-    /// Gates from whose workers others are kept apart.
-    pub(crate) apart: Vec<GateId>,
-    /// True if a route leads to the gate that was visited last.
-    looks_back: bool,
-    /// True if a task can pass over a gate at which it must answer a rejection.
-    passes_over: bool,
+    /// The parts of a task's past that can matter at each gate.
+    reach: Reach,
+    /// For each gate and each kind of agents, the gates at which work of theirs can matter.
+    apart: Vec<Vec<BTreeSet<usize>>>,
     /// True if workers are kept apart by their sessions.
     pub(crate) has_sessions: bool,
     roles: Vec<&'a RoleId>,
@@ -57,33 +53,29 @@ impl<'a> Model<'a> {
         workflow: &'a Workflow,
         promise: Option<&'a CompiledPromise>,
     ) -> Self {
-        let gates = || workflow.gates.iter().flat_map(with_branches);
-        let duties = || gates().filter_map(Gate::duty);
-        let by_agent = duties().filter(|duty| duty.separate_by == Identity::Agent);
-        let apart: BTreeSet<GateId> =
-            by_agent.flat_map(|duty| duty.separate_from.clone()).collect();
-        let (capped, bounds) = capped(rules, workflow);
-        let to_last = |gate: &Gate| {
-            let written = gate.exits.written().any(|(_, route)| route.to == Target::Previous);
-            let exhausted = gate.exits.on_exhausted == Exhausted::Route(Target::Previous);
-            written
-                || exhausted
-                || gate.can_reject() && workflow.rejection == RejectionStrategy::Previous
-        };
+        let mut duties = workflow.gates.iter().flat_map(with_branches).filter_map(Gate::duty);
+        let capped = capped(rules, workflow);
+        let reach = Reach::of(capped.project.workflow(&workflow.name).unwrap_or(workflow));
+        let kinds = kinds(rules, workflow, promise);
+        let apart = (0..workflow.gates.len()).map(|here| {
+            let matters = |kind: &Vec<AgentId>| {
+                let is_in = |role: &RoleId| {
+                    rules.is_open(role)
+                        || rules.org.role(role).is_some_and(|role| role.agents.contains(&kind[0]))
+                };
+                reach.separates(workflow, here, &is_in)
+            };
+            kinds.iter().map(matters).collect()
+        });
         Self {
             rules,
             workflow,
-            kinds: kinds(rules, workflow, promise),
             promise,
-            bounds,
-            apart: apart.into_iter().collect(),
-            looks_back: workflow.gates.iter().any(to_last)
-                || workflow.repeat.as_ref().is_some_and(|repeat| {
-                    repeat.on_exhausted == Exhausted::Route(Target::Previous)
-                }),
-            passes_over: passes_over(workflow),
-            has_sessions: duties().any(|duty| duty.separate_by == Identity::Session),
+            apart: apart.collect(),
+            has_sessions: duties.any(|duty| duty.separate_by == Identity::Session),
             roles: workflow.roles(),
+            kinds,
+            reach,
             capped,
         }
     }
@@ -92,49 +84,31 @@ impl<'a> Model<'a> {
         self.workflow.gate(gate).map_or(usize::MAX, |(place, _)| place)
     }
 
-    /// Returns the class of a counter: the place of the last bound that it reaches.
-    fn class(&self, count: u32) -> usize {
-        self.bounds.iter().rposition(|bound| *bound <= count).unwrap_or(0)
+    fn here(&self, task: &Task) -> usize {
+        task.gate.as_ref().map_or(0, |open| self.place(&open.current))
     }
 
-    /// Returns whether work of the agent at the gate can keep it from another one: it may come to work there.
-    fn matters(&self, agent: &AgentId, gate: &GateId) -> bool {
-        let gates = || self.workflow.gates.iter().flat_map(with_branches);
-        let is_in = |role: &RoleId| {
-            self.rules.is_open(role)
-                || self.rules.org.role(role).is_some_and(|role| role.agents.contains(agent))
-        };
-        let steps_in = || {
-            gates().any(
-                |gate| matches!(&gate.exits.on_exhausted, Exhausted::Escalate(role) if is_in(role)),
-            )
-        };
-        let mut duties =
-            gates().filter_map(Gate::duty).filter(|duty| duty.separate_from.contains(gate));
-        duties.any(|duty| {
-            is_in(&duty.role) || duty.escalate_to.as_ref().is_some_and(is_in) || steps_in()
-        })
-    }
-
-    /// Returns the gates, as bits, from whose workers others are kept apart, and that the agent worked at.
-    pub(crate) fn worked(&self, task: &Task, agent: &AgentId) -> u64 {
+    /// Returns the gates, by their places, that an agent of the kind worked at, as far as that can matter at the task's gate.
+    pub(crate) fn worked(&self, task: &Task, kind: usize, agent: &AgentId) -> BTreeSet<usize> {
+        if task.gate.is_none() {
+            return BTreeSet::new();
+        }
+        let matters = &self.apart[self.here(task)][kind];
         let entries = since_round(&task.history).iter();
         let own = entries.filter(|entry| entry.agent.as_ref() == Some(agent));
         let own = own.filter(|entry| matches!(entry.outcome, Ending::Completed(_)));
-        let bits = own.filter_map(|entry| self.apart.iter().position(|gate| *gate == entry.gate));
-        let bits = bits.filter(|bit| self.matters(agent, &self.apart[*bit]));
-        bits.fold(0, |set, bit| set | 1 << bit)
+        own.map(|entry| self.place(&entry.gate)).filter(|place| matters.contains(place)).collect()
     }
 
     /// Returns what of the task decides its future, and the values of the promise.
     pub(crate) fn key(&self, case: usize, task: &Task, seen: &[Value]) -> StateKey {
-        let mut key = vec![byte(case), task.status as u8];
+        let mut key = vec![word(case), task.status as u16];
         // Agents are told apart below, not by their names.
         key.extend(seen.iter().map(|value| match value {
             Value::Null => 0,
-            Value::Bool(is) => 1 + u8::from(*is),
+            Value::Bool(is) => 1 + u16::from(*is),
             Value::Number(number) => {
-                byte(usize::try_from(number.as_u64().unwrap_or(0)).unwrap_or(255))
+                word(usize::try_from(number.as_u64().unwrap_or(0)).unwrap_or(usize::MAX))
             }
             _ => 3,
         }));
@@ -144,46 +118,51 @@ impl<'a> Model<'a> {
         };
         let role = |role: Option<&RoleId>| {
             role.and_then(|role| self.roles.iter().position(|known| *known == role))
-                .map_or(0, |at| byte(at) + 1)
+                .map_or(0, |at| word(at) + 1)
         };
-        let blocker = |kind: fn(&Blocker) -> bool| u8::from(task.blockers.iter().any(kind));
+        let blocker = |kind: fn(&Blocker) -> bool| u16::from(task.blockers.iter().any(kind));
         key.extend([
-            byte(self.place(&open.current)),
+            word(self.place(&open.current)),
             role(open.escalated.as_ref()),
-            u8::from(
+            u16::from(
                 is_looping(self.rules, task)
                     || exhausted(&self.capped, task).is_some() && task.status == Status::Blocked,
             ),
             blocker(|one| matches!(one, Blocker::NoList(_))),
             blocker(|one| matches!(one, Blocker::NoRound(_))),
             blocker(Blocker::is_nobody),
-            open.item.map_or(0, |item| 1 + u8::from(item.next().is_none())),
+            open.item.map_or(0, |item| 1 + u16::from(item.next().is_none())),
         ]);
         for part in &open.branches {
-            key.extend([part.status as u8, role(part.escalated.as_ref())]);
+            key.extend([part.status as u16, role(part.escalated.as_ref())]);
         }
         let unanswered = unanswered_at(&task.history);
+        let here = self.place(&open.current);
         let gates = &self.workflow.gates;
-        for gate in gates {
-            let waits =
-                self.passes_over && unanswered.iter().any(|at| task.history[*at].gate == gate.id);
-            let class = self.class(count(self.returns(task, &gate.id, false).len()));
-            key.push(byte(class) << 1 | u8::from(waits));
+        for (place, gate) in gates.iter().enumerate() {
+            let waits = self.reach.passed_over[place]
+                && unanswered.iter().any(|at| task.history[*at].gate == gate.id);
+            let class = |of_item| {
+                self.reach.class(
+                    here,
+                    place,
+                    of_item,
+                    count(self.returns(task, &gate.id, of_item).len()),
+                )
+            };
+            key.push(word(class(false)) << 1 | u16::from(waits));
             if open.item.is_some() {
-                key.push(byte(self.class(count(self.returns(task, &gate.id, true).len()))));
+                key.push(word(class(true)));
             }
         }
-        key.push(self.sender(task).map_or(0, |at| byte(self.place(&task.history[at].gate)) + 1));
-        if self.looks_back {
-            key.extend(
-                (0..gates.len()).map(|place| self.before(task, place).map_or(0, |at| byte(at) + 1)),
-            );
-        }
+        key.push(self.sender(task).map_or(0, |at| word(self.place(&task.history[at].gate)) + 1));
+        let looks_back = (0..gates.len()).filter(|place| self.reach.looks_back(here, *place));
+        key.extend(looks_back.map(|place| self.before(task, place).map_or(0, |at| word(at) + 1)));
         if let Some(repeat) = &self.workflow.repeat {
-            key.push(u8::from(loops::round(&task.history) >= repeat.max));
+            key.push(u16::from(loops::round(&task.history) >= repeat.max));
         }
         for each in gates.iter().filter_map(Gate::for_each) {
-            key.push(loops::length(each, &task.context).map_or(9, |length| byte(length.min(2))));
+            key.push(loops::length(each, &task.context).map_or(9, |length| word(length.min(2))));
         }
         key.extend(self.told_apart(task, seen));
         StateKey(key)
@@ -237,14 +216,15 @@ impl<'a> Model<'a> {
         if let Some(Destination::Gate(to)) =
             last.filter(|last| last.retry.is_some()).and_then(|last| last.to.clone())
         {
+            let (here, at) = (self.here(&after), self.place(&to));
             for of_item in [false, true] {
                 let now = count(self.returns(&after, &to, of_item).len());
-                let class = self.class(now);
-                if now > 1
-                    && class == self.class(now - 1)
-                    && let Some(next) = self.bounds.get(class + 1)
+                let class = self.reach.class(here, at, of_item, now);
+                // The number of a task that this one stands for may be larger, up to the end of the class.
+                if class == self.reach.class(here, at, of_item, now.saturating_sub(1))
+                    && let Some(next) = self.reach.least(at, of_item, class + 1)
                 {
-                    let more = found.iter().map(|task| self.counting(task, &to, *next, of_item));
+                    let more = found.iter().map(|task| self.counting(task, &to, next, of_item));
                     found.extend(more.collect::<Vec<_>>());
                 }
                 if after.gate.as_ref().is_some_and(|open| open.item.is_none()) {
@@ -294,12 +274,22 @@ impl<'a> Model<'a> {
         let Some(open) = task.gate.clone() else { return task };
         let history = std::mem::take(&mut task.history);
         let whole = Task { history, ..task.clone() };
-        let (kept, voices) = self.needed(&whole, open.visit);
+        let (kept, voices, counted) = self.needed(&whole, open.visit);
         let tail = kept.iter().filter(|at| **at >= open.visit).count();
+        let (unanswered, sender) = (unanswered_at(&whole.history), self.sender(&whole));
         let keep = |at: usize| {
-            let entry = &whole.history[at];
-            let entry = if voices.contains(&at) { entry.clone() } else { without_voice(entry) };
-            Visit { completion: None, signature: None, ..entry }
+            let entry = whole.history[at].clone();
+            let entry = if voices.contains(&at) { entry } else { without_voice(&entry) };
+            let mut entry = Visit { completion: None, signature: None, ..entry };
+            // A counter is as small as it can be, so that a step can only make it too small.
+            if entry.retry.is_some() && !counted.contains(&at) && at + 1 < whole.history.len() {
+                if !unanswered.contains(&at) {
+                    entry.retry = None;
+                } else if entry.to_item.is_none() && sender != Some(at) {
+                    entry.to = Some(Destination::End);
+                }
+            }
+            entry
         };
         task.history = kept.iter().map(|at| keep(*at)).collect();
         let visit = task.history.len() - tail;
@@ -307,9 +297,13 @@ impl<'a> Model<'a> {
         task
     }
 
-    /// Returns the entries that the future depends on, and those of them whose outcome counts.
-    fn needed(&self, task: &Task, visit: usize) -> (BTreeSet<usize>, BTreeSet<usize>) {
-        let history = &task.history;
+    /// Returns the entries that the future depends on, those of them whose outcome counts, and those that count as returns.
+    fn needed(
+        &self,
+        task: &Task,
+        visit: usize,
+    ) -> (BTreeSet<usize>, BTreeSet<usize>, BTreeSet<usize>) {
+        let (history, here) = (&task.history, self.here(task));
         let mut voices: BTreeSet<usize> = unanswered_at(history).into_iter().collect();
         voices.extend(history.len().checked_sub(1));
         let tail = visit.min(history.len())..history.len();
@@ -331,28 +325,36 @@ impl<'a> Model<'a> {
         voices.extend(history.iter().rposition(|entry| entry.outcome == Ending::Override));
         kept.extend(self.sender(task));
         let since = history.len() - since_round(history).len();
-        if self.looks_back {
+        if self.reach.ever_looks_back() {
             for gate in &self.workflow.gates {
                 kept.extend((since..history.len()).rev().find(|at| history[*at].gate == gate.id));
             }
         }
         let mut workers = BTreeSet::new();
         for (at, entry) in history.iter().enumerate().skip(since) {
-            let counts =
-                matches!(entry.outcome, Ending::Completed(_)) && self.apart.contains(&entry.gate);
+            let place = self.place(&entry.gate);
+            let matters = self.apart[here].iter().any(|places| places.contains(&place));
+            let counts = matches!(entry.outcome, Ending::Completed(_)) && matters;
             if let Some(agent) = entry.agent.as_ref().filter(|_| counts)
                 && workers.insert((agent, &entry.gate))
             {
                 kept.insert(at);
             }
         }
-        for gate in &self.workflow.gates {
-            let mut returns = self.returns(task, &gate.id, false);
-            let least = self.bounds[self.class(count(returns.len()))];
-            returns.sort_by_key(|at| (!kept.contains(at), std::cmp::Reverse(*at)));
-            kept.extend(returns.into_iter().take(least as usize));
+        let mut counted = BTreeSet::new();
+        for of_item in [true, false] {
+            for (place, gate) in self.workflow.gates.iter().enumerate() {
+                let mut returns = self.returns(task, &gate.id, of_item);
+                let class = self.reach.class(here, place, of_item, count(returns.len()));
+                let least = self.reach.least(place, of_item, class).unwrap_or_default();
+                returns.sort_by_key(|at| {
+                    (!counted.contains(at), !kept.contains(at), std::cmp::Reverse(*at))
+                });
+                counted.extend(returns.into_iter().take(least as usize));
+            }
         }
-        (kept, voices)
+        kept.extend(&counted);
+        (kept, voices, counted)
     }
 
     /// Returns the gate's list for its loop, as the outputs of the gate that hands it on.
@@ -443,23 +445,6 @@ fn without_voice(entry: &Visit) -> Visit {
     }
 }
 
-fn with_branches(gate: &Gate) -> impl Iterator<Item = &Gate> {
-    let branches = gate.fork().into_iter().flat_map(|fork| &fork.branches);
-    std::iter::once(gate).chain(branches.map(aof_domain::Branch::gate))
-}
-
-/// Returns whether a route may lead past a gate whose rejection is unanswered. Along the line a task comes to each gate again, or its
-/// condition does not hold.
-fn passes_over(workflow: &Workflow) -> bool {
-    let leads = |target: &Target| matches!(target, Target::Gate(_) | Target::End);
-    workflow.repeat.is_some()
-        || workflow.gates.iter().any(|gate| {
-            let exhausted = matches!(&gate.exits.on_exhausted, Exhausted::Route(to) if leads(to));
-            let written = gate.exits.written().any(|(_, route)| leads(&route.to));
-            gate.detour || gate.for_each().is_some() || exhausted || written
-        })
-}
-
 /// Returns the agents that exist, by kind. Each agent whom the promise names is a kind of its own.
 fn kinds(
     rules: &Rules,
@@ -494,36 +479,25 @@ fn kinds(
     kinds
 }
 
-/// Returns the rules with smaller limits in the same order, and the values at which a counter begins to differ.
-fn capped(rules: &Rules, workflow: &Workflow) -> (Rules, Vec<u32>) {
+/// Returns the rules with smaller limits in the same order.
+fn capped(rules: &Rules, workflow: &Workflow) -> Rules {
     let mut capped = rules.clone();
     let large = workflow.gates.iter().filter_map(|gate| gate.exits.max_retries);
     let large: BTreeSet<u32> = large.filter(|limit| *limit > MOST_RETRIES).collect();
-    let mut bounds = BTreeSet::from([0, 1]);
     for other in capped.project.workflows.iter_mut().filter(|other| other.name == workflow.name) {
-        for gate in &mut other.gates {
-            if let Some(limit) = &mut gate.exits.max_retries
-                && let Some(rank) = large.iter().position(|known| known == limit)
-            {
+        for limit in other.gates.iter_mut().filter_map(|gate| gate.exits.max_retries.as_mut()) {
+            if let Some(rank) = large.iter().position(|known| known == limit) {
                 *limit = MOST_RETRIES + 1 + count(rank);
             }
-            let goes_back = gate.can_reject() || gate.exits.written().next().is_some();
-            let limit = gate.exits.retries().unwrap_or(LOOP_LIMIT);
-            let further = match gate.exits.on_exhausted {
-                Exhausted::Block => None,
-                Exhausted::Escalate(_) => Some(limit + LOOP_LIMIT),
-                Exhausted::Route(_) => Some(limit.max(LOOP_LIMIT)),
-            };
-            bounds.extend(std::iter::once(limit).chain(further).filter(|_| goes_back));
         }
     }
-    (capped, bounds.into_iter().collect())
+    capped
 }
 
 pub(crate) fn count(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-fn byte(number: usize) -> u8 {
-    u8::try_from(number).unwrap_or(u8::MAX)
+pub(crate) fn word(number: usize) -> u16 {
+    u16::try_from(number).unwrap_or(u16::MAX)
 }

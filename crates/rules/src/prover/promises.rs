@@ -1,9 +1,11 @@
 //! Promises: what a project says that always holds of its tasks, proved, or the acts that break it.
 
+use std::collections::BTreeSet;
+
 use super::cases::Cases;
 use super::ends::Alarm;
 use super::explore::StateGraph;
-use super::projection::Model;
+use super::projection::{Model, word};
 use super::story::{StoryAct, tell};
 use super::{ProofVerdict, unexplored};
 use crate::condition::promise::CompiledPromise;
@@ -12,8 +14,8 @@ use crate::workflow::rules::Rules;
 use aof_domain::{AgentId, Status, Task, Workflow};
 use serde_json::Value;
 
-/// The gates where an agent worked, as bits, and those of the promise's values that are the agent.
-pub(crate) type Standing = (u64, Vec<bool>);
+/// The places of the gates where an agent worked, and those of the promise's values that are the agent.
+pub(crate) type Standing = (BTreeSet<usize>, Vec<bool>);
 
 impl Model<'_> {
     /// Returns the values of the promise after the step; `before` are those before it.
@@ -27,21 +29,30 @@ impl Model<'_> {
 
     /// Returns what tells an agent from others of its kind: the gates where it worked, and those that it passed last, if the promise
     /// depends on it.
-    pub(crate) fn standing(&self, task: &Task, seen: &[Value], agent: &AgentId) -> Standing {
+    pub(crate) fn standing(
+        &self,
+        task: &Task,
+        seen: &[Value],
+        kind: usize,
+        agent: &AgentId,
+    ) -> Standing {
         let last = seen.iter().map(|value| value.as_str() == Some(agent.as_str())).collect();
-        (if task.gate.is_some() { self.worked(task, agent) } else { 0 }, last)
+        (self.worked(task, kind, agent), last)
     }
 
-    /// Returns what tells the agents of each kind apart, in bytes.
-    pub(crate) fn told_apart(&self, task: &Task, seen: &[Value]) -> Vec<u8> {
+    /// Returns what tells the agents of each kind apart, in words.
+    pub(crate) fn told_apart(&self, task: &Task, seen: &[Value]) -> Vec<u16> {
         let mut key = Vec::new();
-        for kind in &self.kinds {
-            let mut found: Vec<Standing> =
-                kind.iter().map(|agent| self.standing(task, seen, agent)).collect();
+        for (kind, agents) in self.kinds.iter().enumerate() {
+            let all = agents.iter().map(|agent| self.standing(task, seen, kind, agent));
+            let told = |(worked, last): &Standing| !worked.is_empty() || last.contains(&true);
+            let mut found: Vec<Standing> = all.filter(told).collect();
             found.sort_unstable();
-            for (mask, last) in found {
-                key.extend(mask.to_le_bytes().into_iter().take(1 + self.apart.len() / 8));
-                key.extend(last.into_iter().map(u8::from));
+            key.push(word(found.len()));
+            for (worked, last) in found {
+                key.push(word(worked.len()));
+                key.extend(worked.into_iter().map(word));
+                key.extend(last.into_iter().map(u16::from));
             }
         }
         key
@@ -99,6 +110,12 @@ impl PromiseReport {
             )
         };
         Self { name: promise.promise.name.clone(), verdict, why, story }
+    }
+
+    /// Returns the answer about a promise that is not explored.
+    pub(crate) fn unknown(promise: &CompiledPromise, why: String) -> Self {
+        let (name, verdict) = (promise.promise.name.clone(), ProofVerdict::Unknown);
+        Self { name, verdict, why: Some(why), story: Vec::new() }
     }
 
     /// Returns the alarm if the promise is broken.

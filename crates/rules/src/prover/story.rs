@@ -93,9 +93,10 @@ fn meant(
     taken: &Move,
 ) -> Option<Move> {
     let Move::Say(says) = taken else { return Some(taken.clone()) };
-    let kind = model.kinds.iter().find(|kind| kind.contains(&says.agent))?;
-    let wanted = model.standing(&state.task, &state.seen, &says.agent);
-    let agent: &AgentId = kind.iter().find(|agent| model.standing(task, seen, agent) == wanted)?;
+    let kind = model.kinds.iter().position(|kind| kind.contains(&says.agent))?;
+    let wanted = model.standing(&state.task, &state.seen, kind, &says.agent);
+    let mut agents = model.kinds[kind].iter();
+    let agent: &AgentId = agents.find(|agent| model.standing(task, seen, kind, agent) == wanted)?;
     Some(Move::Say(Saying { agent: agent.clone(), ..says.clone() }))
 }
 

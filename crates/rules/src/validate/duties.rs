@@ -38,6 +38,7 @@ impl RuleChecker<'_> {
         let names = || self.org.roles.iter().map(|(id, _)| id.as_str());
         let help = match did_you_mean(role.as_str(), names()) {
             Some(question) => format!("{question} the roles of org.yaml are {}", listed(names())),
+            None if names().next().is_none() => "add it to `roles` in org.yaml".to_owned(),
             None => format!("add it to `roles` in org.yaml, or name one of {}", listed(names())),
         };
         let message = format!("there is no role `{role}` in org.yaml");

@@ -393,7 +393,7 @@ impl RuleChecker<'_> {
 }
 
 /// Adds all elements that can be reached from the set.
-pub(super) fn spread<'a>(set: &mut BTreeSet<usize>, next: impl Fn(usize) -> &'a BTreeSet<usize>) {
+pub(crate) fn spread<'a>(set: &mut BTreeSet<usize>, next: impl Fn(usize) -> &'a BTreeSet<usize>) {
     let mut open: Vec<usize> = set.iter().copied().collect();
     while let Some(index) = open.pop() {
         open.extend(next(index).iter().filter(|to| set.insert(**to)));
