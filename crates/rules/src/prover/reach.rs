@@ -63,11 +63,17 @@ impl Reach {
                 Exhausted::Route(_) => limit.max(LOOP_LIMIT),
             };
             for to in &sends[at] {
-                let of_item = loop_of(workflow, at).is_some_and(|cycle| {
-                    loop_of(workflow, *to) == Some(cycle)
-                        && all().all(|from| from == cycle || !sends[from].contains(&at))
-                });
-                bounds[usize::from(of_item)][*to].extend([limit, further]);
+                let own = loops_of(workflow, at);
+                let is_inside = !own.is_disjoint(&loops_of(workflow, *to));
+                let enters =
+                    |from: usize| from != at && !own.contains(&from) && sends[from].contains(&at);
+                let is_always = own.len() == 1 && (own.contains(&at) || !all().any(enters));
+                if is_inside {
+                    bounds[1][*to].extend([limit, further]);
+                }
+                if !(is_inside && is_always) {
+                    bounds[0][*to].extend([limit, further]);
+                }
             }
         }
         Self {
@@ -199,13 +205,14 @@ fn sends(workflow: &Workflow, at: usize) -> BTreeSet<usize> {
     found
 }
 
-/// Returns the gate whose loop the gate at this place belongs to: itself, or the first that it verifies.
-fn loop_of(workflow: &Workflow, at: usize) -> Option<usize> {
-    let verifies = |gate: &Gate| {
-        gate.for_each().and_then(|each| each.verify_each.as_ref()) == Some(&workflow.gates[at].id)
-    };
-    let is_loop = workflow.gates[at].for_each().is_some();
-    if is_loop { Some(at) } else { workflow.gates.iter().position(verifies) }
+/// Returns the gates whose loops the gate at this place belongs to: itself, and those that it verifies.
+fn loops_of(workflow: &Workflow, at: usize) -> BTreeSet<usize> {
+    let id = &workflow.gates[at].id;
+    let gates = workflow.gates.iter().enumerate();
+    let found = gates.filter(|(place, gate)| {
+        gate.for_each().is_some_and(|each| *place == at || each.verify_each.as_ref() == Some(id))
+    });
+    found.map(|(place, _)| place).collect()
 }
 
 /// Returns whether a task may pass over the gate while its rejection is unanswered. Along the line a task comes to each gate again.
@@ -219,7 +226,7 @@ fn passed_over(workflow: &Workflow, at: usize) -> bool {
     };
     gate.when.is_some()
         || gate.detour
-        || loop_of(workflow, at).is_some()
+        || !loops_of(workflow, at).is_empty()
         || workflow.repeat.is_some()
         || (0..workflow.gates.len())
             .any(|from| (from < at || workflow.gates[from].detour) && leads_over(from))
