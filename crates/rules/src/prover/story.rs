@@ -41,7 +41,9 @@ pub(crate) fn tell(
     let distances = graph.distances(is_meant);
     let mut starts: Vec<usize> =
         (0..cases.all.len()).filter(|at| distances[*at].is_some()).collect();
-    starts.sort_by_key(|at| distances[*at]);
+    // Of the shortest stories, that of the plainest task.
+    let facts = |task: &Task| task.tags.len() + task.metadata.len() + task.plan.values().count();
+    starts.sort_by_key(|at| (distances[*at], facts(&cases.all[*at].task)));
     starts.iter().take(4).find_map(|case| {
         walk(model, graph, &distances, (*case, &cases.all[*case].task), is_reached)
     })
