@@ -165,14 +165,15 @@ fn without_a_time_a_pause_is_twice_as_long_each_time_until_a_run_meets_no_limit(
 #[test]
 fn other_programs_work_on_and_a_pause_that_ends_is_noticed() {
     let says = "You've hit your limit · resets 3pm (UTC)";
-    let rules = "workflow: {gates: [{id: work, role: worker}, {id: review, role: reviewer}]}\n";
+    // Only `second` can take what follows the other workflow.
+    let rules = "workflows:\n  - {name: default, gates: [{id: work, role: worker}, {id: review, role: reviewer}]}\n  - {name: other, gates: [{id: help, role: helper}, {id: review, role: reviewer}]}\n";
     let run = |home: &str| format!("reads: claude, env: {{WHO: {home}}}");
     let env = project_of(
         rules,
         &[
             ("coder", "worker", &run("a"), DONE),
             ("critic", "reviewer", &run("b"), &limited(says)),
-            ("second", "worker", &run("b"), DONE),
+            ("second", "helper", &run("b"), DONE),
         ],
     );
     fs::write(at_home(&env, "limit"), "").unwrap();
@@ -188,10 +189,10 @@ fn other_programs_work_on_and_a_pause_that_ends_is_noticed() {
     eventually("all are reviewed next", || at_review() == 3);
     eventually("the reviewer pauses", || paused(&env) != json!([]));
     // The same program with the same variables pauses for every agent.
-    let id = env.new_task(&["Four"]);
+    let id = env.new_task(&["Four", "--workflow", "other"]);
     let other = env.aof(&["run", "--agent", "second", "--once"]).code(7);
     assert!(other.stdout.contains("paused until 15:00 UTC"), "{other}");
-    assert_eq!(stand(&env, &id), "ready work -");
+    assert_eq!(stand(&env, &id), "ready help -");
     assert_eq!(starts(&env), 1);
     let page = env.aof(&["status"]).success().stdout;
     assert!(page.contains("`sh` is at its usage limit, paused until 15:00 UTC"), "{page}");
