@@ -206,8 +206,7 @@ fn indispensable(report: &ProverReport) -> String {
         return "not counted: it has too many ways".to_owned();
     }
     if staffing.absences.is_empty() {
-        return "nobody alone: each gate and each way can be filled without any one of them"
-            .to_owned();
+        return "no single agent: each gate and way stays open without any one".to_owned();
     }
     let more = if staffing.is_cut { "at least " } else { "" };
     let sentence = |absence: &Absence| {

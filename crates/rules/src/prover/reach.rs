@@ -114,8 +114,8 @@ impl Reach {
         self.looks_back.contains(&true)
     }
 
-    /// Returns the gates, by their places, from whose workers others are kept apart at gates that a task at `here` may come to, and at
-    /// which somebody with these roles may work.
+    /// Returns the places of gates whose workers may not work at a later gate of a task at `here`. Only later gates count at which an
+    /// agent with these roles may work.
     pub(crate) fn separates(
         &self,
         workflow: &Workflow,

@@ -348,7 +348,7 @@ fn random_walks_of_the_engine_stay_within_the_projection() {
     }
 }
 
-/// Returns whether nobody who exists, no time limit and no unblocking moves the task, and it waits for nobody's decision.
+/// Returns whether the task waits, and no agent, time limit or unblocking can move it on.
 fn is_stuck(rules: &Rules, task: &Task) -> bool {
     let by_route = |last: &Visit| {
         last.gate_outcome() != Some(&Outcome::Blocked) && (last.stays() || last.retry.is_some())
@@ -566,7 +566,7 @@ fn each_planted_fault_is_found_and_a_sound_workflow_is_proved() {
                     certain.map(|alarm| (alarm.code.clone(), alarm.at.clone())).collect::<Vec<_>>(),
                 )
             }
-            // What makes rules invalid is found before.
+            // The check of the rules refuses these faults.
             Err(findings) => ("", findings.iter().map(|_| ("".into(), String::new())).collect()),
         };
         assert!(found.iter().any(|(known, _)| *known == code), "{name}: {found:?}");
