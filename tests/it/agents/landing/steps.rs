@@ -1,79 +1,14 @@
-//! `aof land`: the work at a task is joined with a branch, checked, pushed and recorded, or nothing has moved.
+//! The steps of a landing: joined, checked, pushed and recorded, or nothing has moved.
 
 use insta::assert_snapshot;
 use serde_json::Value;
 
-use crate::support::environment::{Output, TestEnvironment};
+use super::project::{
+    beside, is_sound, land, last_entry, project, rewritten, rewritten_beside, with_remote, written,
+    written_beside,
+};
+use crate::support::environment::TestEnvironment;
 use crate::support::scripted_agents::stand;
-
-/// Returns a project with its tasks on a branch of their own: one gate for the work, and one at which it lands.
-fn project() -> TestEnvironment {
-    let env = TestEnvironment::without_rules();
-    env.write("code.txt", "one\ntwo\nthree\n");
-    env.write("check.sh", "test -f made.txt\n");
-    env.commit_all("code");
-    let _ = env.aof(&["init", "--branch", "aof"]).success();
-    let gates = "{id: write, role: coders}, {id: land, role: landers, canReject: true}";
-    let rules = format!(
-        "git: {{branch: aof}}\nrun: {{workspace: worktree}}\nworkflow: {{gates: [{gates}]}}\n"
-    );
-    rules_of(&env, ".aof/branch", &rules);
-    env
-}
-
-/// Commits these rules in the folder, and the people that land there.
-fn rules_of(env: &TestEnvironment, folder: &str, rules: &str) {
-    env.write(&format!("{folder}/project.yaml"), rules);
-    let roles = "roles: {coders: {agents: [coder]}, landers: {agents: [lander]}}\n";
-    env.write(&format!("{folder}/org.yaml"), roles);
-    env.git(&["-C", folder, "rm", "-r", "--quiet", "--ignore-unmatch", "tasks"]);
-    env.git(&["-C", folder, "add", "--all"]);
-    env.git(&["-C", folder, "commit", "--no-verify", "--quiet", "--message", "rules"]);
-}
-
-/// Returns a task at its landing, whose work writes that file.
-fn written(env: &TestEnvironment, file: &str, text: &str) -> String {
-    let id = env.new_task(&["Add made"]);
-    rewritten(env, &id, file, text);
-    id
-}
-
-/// Works at the task once more.
-fn rewritten(env: &TestEnvironment, id: &str, file: &str, text: &str) {
-    let _ = env.aof(&["workspace", "path", id]).success();
-    let folder = format!(".aof/work/{id}");
-    env.write(&format!("{folder}/{file}"), text);
-    env.git(&["-C", &folder, "add", "--all"]);
-    env.git(&["-C", &folder, "commit", "--quiet", "--author=coder <c@x>", "--message", "made"]);
-    let _ = env.complete(id, "coder").success();
-}
-
-fn land(env: &TestEnvironment, id: &str, words: &[&str]) -> Output {
-    env.aof(&[&["land", id, "--agent", "lander"], words].concat())
-}
-
-/// Returns the last entry of a task, with the names of commits as the file has them.
-fn last_entry(env: &TestEnvironment, id: &str) -> Value {
-    let mut command = env.aof_command(&["show", id, "--json"]);
-    let output = command.output().unwrap();
-    let task: Value = serde_json::from_slice(&output.stdout).unwrap();
-    task["gateHistory"].as_array().unwrap().last().unwrap().clone()
-}
-
-/// Returns true if the project is as the rules allow.
-fn is_sound(env: &TestEnvironment) -> bool {
-    let verified: Value = env.aof(&["verify", "--json"]).json();
-    let open = verified["findings"].as_array().unwrap().iter();
-    // The rules of these tests replace a first task.
-    open.filter(|one| one["rule"] != "removed" && one["rule"] != "named_unseen").count() == 0
-}
-
-/// Adds a bare remote that has `main`.
-fn with_remote(env: &TestEnvironment) {
-    env.git(&["init", "--quiet", "--bare", "--initial-branch=main", "../hub.git"]);
-    env.git(&["remote", "add", "origin", "../hub.git"]);
-    env.git(&["push", "--quiet", "--set-upstream", "origin", "main"]);
-}
 
 #[test]
 fn work_lands_as_it_was_checked() {
@@ -453,23 +388,11 @@ fn verify_compares_what_landed_with_what_was_checked() {
 
 #[test]
 fn tasks_beside_the_code_can_land_too() {
-    let env = TestEnvironment::without_rules();
-    env.write("code.txt", "one\n");
-    let gates = "{id: write, role: coders}, {id: land, role: landers, canReject: true}";
-    rules_of(&env, ".", &format!("workflow: {{gates: [{gates}]}}\n"));
-    let id = env.new_task(&["Add made"]);
-    let branch = format!("aof-work/{id}");
-    let work = |name: &str| {
-        env.git(&["switch", "--quiet", "--force-create", &branch, "main"]);
-        env.write(name, "made\n");
-        env.commit_all("made");
-        env.git(&["switch", "--quiet", "main"]);
-    };
-    let _ = env.complete(&id, "coder").success();
-    work(&format!("tasks/{id}.plan.md"));
+    let env = beside();
+    let id = written_beside(&env, "tasks/AOF-zzz.plan.md");
     let refused = land(&env, &id, &["--onto", "main"]).code(4);
     assert!(refused.stderr.contains("which only aof does"), "{refused}");
-    work("made.txt");
+    rewritten_beside(&env, &id, "made.txt");
     let _ = land(&env, &id, &["--squash", "--check", "cat made.txt"]).success();
     assert_eq!((stand(&env, &id), env.read("made.txt")), ("complete - -".into(), "made\n".into()));
     assert_eq!(env.git(&["status", "--porcelain"]), "");

@@ -1,0 +1,4 @@
+//! `aof land`: the work at a task is joined with a branch, checked, pushed and recorded, or nothing has moved.
+
+mod project;
+mod steps;
