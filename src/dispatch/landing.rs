@@ -193,6 +193,9 @@ impl LandingRun<'_> {
             Ok(checks) => checks,
             Err(failed) => return Ok(Some(failed)),
         };
+        if !self.target.leads_to(joined)? {
+            return Ok(None);
+        }
         let end = self.landing(joined, checks)?;
         self.target.ensure_free(joined)?;
         if order.is_dry {

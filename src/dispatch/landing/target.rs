@@ -19,7 +19,6 @@ pub(super) struct LandingTarget<'a> {
     pub onto: BranchName,
     /// The branch at the remote; `None` if it is only here.
     upstream: Option<Upstream>,
-    checkout: Checkout,
 }
 
 /// The target before a landing.
@@ -65,17 +64,26 @@ impl<'a> LandingTarget<'a> {
             }
             Err(_) => None,
         };
-        let checkout = if workspace.repository.has_checked_out(onto.as_str()) {
+        Ok(Self { workspace, repository, onto: onto.clone(), upstream })
+    }
+
+    /// Finds the worktree that has the target checked out now.
+    fn checkout(&self) -> Checkout {
+        let onto = self.onto.as_str();
+        if self.workspace.repository.has_checked_out(onto) {
             Checkout::OfTasks
-        } else if repository.has_checked_out(onto.as_str()) {
-            Checkout::At(repository.worktree_root().to_owned())
+        } else if self.repository.has_checked_out(onto) {
+            Checkout::At(self.repository.worktree_root().to_owned())
         } else {
-            match repository.worktree_of(onto.as_str()) {
-                Some(worktree) => Checkout::At(worktree.folder),
-                None => Checkout::Nowhere,
-            }
-        };
-        Ok(Self { workspace, repository, onto: onto.clone(), upstream, checkout })
+            let other = self.repository.worktree_of(onto);
+            other.map_or(Checkout::Nowhere, |worktree| Checkout::At(worktree.folder))
+        }
+    }
+
+    /// Returns whether the branch here can go on to that commit, so that none of its own are lost.
+    pub(super) fn leads_to(&self, to: CommitId) -> Result<bool, GitError> {
+        let local = head_of(&self.repository, &self.onto)?.commit;
+        local.map_or(Ok(false), |local| self.repository.is_ancestor(local, to))
     }
 
     /// Returns the newest commit of the target, at the remote if that is further. Fails if the two differ otherwise.
@@ -92,7 +100,7 @@ impl<'a> LandingTarget<'a> {
             return Ok(TargetTip { commit: there, there: Some(there) });
         }
         // The engine's own commits are pushed by whoever is first.
-        if repository.is_ancestor(there, local)? && matches!(self.checkout, Checkout::OfTasks) {
+        if repository.is_ancestor(there, local)? && matches!(self.checkout(), Checkout::OfTasks) {
             return Ok(TargetTip { commit: local, there: Some(there) });
         }
         let distance = repository.distance(local, there)?;
@@ -131,7 +139,7 @@ impl<'a> LandingTarget<'a> {
                 "commit or remove those changes, or check out another branch there".to_owned(),
             )
         };
-        match &self.checkout {
+        match self.checkout() {
             Checkout::Nowhere => Ok(()),
             Checkout::OfTasks => {
                 match check_fast_forward(self.workspace, &self.workspace.head()?, to)? {
@@ -143,7 +151,7 @@ impl<'a> LandingTarget<'a> {
             }
             Checkout::At(folder) => {
                 let place = format!("`{}`", folder.display());
-                let there = Repository::discover(folder)?;
+                let there = Repository::discover(&folder)?;
                 let head = there.head().map_err(|_| {
                     let under_way = "an operation of git is in progress there; end it, or abort it";
                     blocked(place.clone(), &under_way)
@@ -171,51 +179,18 @@ impl<'a> LandingTarget<'a> {
         }
     }
 
-    /// Moves the local branch and its checked-out files to a commit. Returns false if another command moved the branch first. If a remote
-    /// has the commit already, a failure is only a warning.
+    /// Moves the local branch and its checked-out files to a commit. Returns false if the branch has other commits now. If a remote has the
+    /// commit already, a failure is only a warning.
     pub(super) fn bring(&self, to: CommitId) -> Result<bool, ProjectError> {
-        let onto = &self.onto;
-        let now = head_of(&self.repository, onto)?;
+        let now = head_of(&self.repository, &self.onto)?;
         if let Some(local) = now.commit
             && self.repository.is_ancestor(to, local)?
         {
             return Ok(true);
         }
-        let moved = match &self.checkout {
-            Checkout::Nowhere => {
-                let moved = self.repository.move_reference(&now.reference, to, now.commit);
-                let is_as_before = head_of(&self.repository, onto)?.commit == now.commit;
-                match moved {
-                    Err(_) if !is_as_before => Ok(false),
-                    moved => moved.map_err(ProjectError::from).map(|()| true),
-                }
-            }
-            Checkout::OfTasks => {
-                let subject = format!("aof: land on {onto}");
-                match fast_forward(self.workspace, &self.workspace.head()?, to, &subject) {
-                    Ok(FastForwardOutcome::Done) => Ok(true),
-                    Ok(FastForwardOutcome::Moved) => Ok(false),
-                    Ok(FastForwardOutcome::Blocked(error)) => Err(error.into()),
-                    Err(error) => Err(error),
-                }
-            }
-            Checkout::At(folder) => {
-                let there = Repository::discover(folder)?;
-                match there.bring_forward(&now, to) {
-                    Ok(()) => Ok(true),
-                    Err(GitError::Moved { .. }) => Ok(false),
-                    Err(GitError::Command { detail, .. }) => Err(unfit(
-                        "target_dirty",
-                        format!(
-                            "git cannot bring the work to `{onto}` in `{}`: {}",
-                            folder.display(),
-                            detail.lines().next().unwrap_or_default()
-                        ),
-                        "end what keeps git there, then run this again".to_owned(),
-                    )),
-                    Err(error) => Err(error.into()),
-                }
-            }
+        let moved = match now.commit {
+            Some(local) if self.repository.is_ancestor(local, to)? => self.move_on(&now, to),
+            _ => Ok(false),
         };
         match (moved, &self.upstream) {
             // The work is there, so it has landed; the branch here follows with the next pull.
@@ -225,6 +200,45 @@ impl<'a> LandingTarget<'a> {
             (Ok(true), Some(_)) => {}
         }
         Ok(true)
+    }
+
+    /// Moves the local branch from a commit to a later one. Returns false if it is elsewhere by now.
+    fn move_on(&self, now: &Head, to: CommitId) -> Result<bool, ProjectError> {
+        let onto = &self.onto;
+        let moved = match self.checkout() {
+            Checkout::Nowhere => {
+                let moved = self.repository.move_reference(&now.reference, to, now.commit);
+                moved.map(|()| true).map_err(ProjectError::from)
+            }
+            Checkout::OfTasks => {
+                let (head, subject) = (self.workspace.head()?, format!("aof: land on {onto}"));
+                if (&head.reference, head.commit) != (&now.reference, now.commit) {
+                    return Ok(false);
+                }
+                match fast_forward(self.workspace, &head, to, &subject) {
+                    Ok(FastForwardOutcome::Done) => Ok(true),
+                    Ok(FastForwardOutcome::Moved) => Ok(false),
+                    Ok(FastForwardOutcome::Blocked(error)) => Err(error.into()),
+                    Err(error) => Err(error),
+                }
+            }
+            Checkout::At(folder) => match Repository::discover(&folder)?.bring_forward(now, to) {
+                Ok(()) => Ok(true),
+                Err(GitError::Moved { .. }) => Ok(false),
+                Err(GitError::Command { detail, .. }) => Err(unfit(
+                    "target_dirty",
+                    format!(
+                        "git cannot bring the work to `{onto}` in `{}`: {}",
+                        folder.display(),
+                        detail.lines().next().unwrap_or_default()
+                    ),
+                    "end what keeps git there, then run this again".to_owned(),
+                )),
+                Err(error) => Err(error.into()),
+            },
+        };
+        let is_as_before = head_of(&self.repository, onto)?.commit == now.commit;
+        if moved.is_err() && !is_as_before { Ok(false) } else { moved }
     }
 
     fn lags(&self, upstream: &Upstream, why: &str) {

@@ -1,0 +1,95 @@
+//! Acts of others while work lands: their commits stay, and what came to the work later lands too.
+
+use super::project::{beside, is_sound, land, project, with_remote, written, written_beside};
+use crate::support::environment::TestEnvironment;
+use crate::support::scripted_agents::stand;
+
+/// A commit on `main` that no worktree has checked out.
+const ELSEWHERE: &str =
+    "git update-ref refs/heads/main $(git commit-tree 'main^{tree}' -p main -m 'By hand')";
+/// A commit in the worktree where people work.
+const HERE: &str =
+    "echo mine > mine.txt && git add mine.txt && git commit --quiet --message 'By hand'";
+
+/// Returns a check during which somebody acts where people work, in the first round of a landing.
+fn check(env: &TestEnvironment, act: &str) -> String {
+    let mark = env.home().join("acted").display().to_string();
+    let here = env.path(".").display().to_string();
+    format!("test -e '{mark}' || {{ touch '{mark}' && cd '{here}' && {act}; }}")
+}
+
+/// Returns whether a commit that was made by hand, and the landing, are on `main`.
+fn has_both(env: &TestEnvironment) -> (bool, bool) {
+    let log = env.git(&["log", "--format=%s", "main"]);
+    (log.contains("By hand"), log.contains(": Add made"))
+}
+
+#[test]
+fn commits_that_come_to_the_target_stay() {
+    // The person's worktree has another branch, or the target.
+    for (branch, act) in [("desk", ELSEWHERE), ("main", HERE)] {
+        let env = project();
+        let id = written(&env, "made.txt", "made\n");
+        env.git(&["checkout", "--quiet", "-B", branch]);
+        let said = land(&env, &id, &["--check", &check(&env, act)]).success();
+        assert!(said.stdout.starts_with("Landed on `main` as "), "{said}");
+        assert_eq!(has_both(&env), (true, true), "{branch}");
+        assert_eq!(env.git(&["status", "--porcelain"]), "", "{branch}");
+        assert_eq!(stand(&env, &id), "complete - -");
+        assert!(is_sound(&env), "{branch}");
+    }
+}
+
+#[test]
+fn a_target_that_is_checked_out_meanwhile_gets_the_files() {
+    let env = project();
+    let id = written(&env, "made.txt", "made\n");
+    env.git(&["switch", "--quiet", "--create", "desk"]);
+    let _ = land(&env, &id, &["--check", &check(&env, "git switch --quiet main")]).success();
+    assert_eq!(
+        (env.read("made.txt"), env.git(&["status", "--porcelain"])),
+        ("made\n".into(), String::new())
+    );
+    assert_eq!(
+        env.git(&["log", "--merges", "--format=%s", "-1"]),
+        format!("Land {id}: Add made\n")
+    );
+}
+
+#[test]
+fn tasks_that_are_made_beside_the_code_stay() {
+    let env = beside();
+    let id = written_beside(&env, "made.txt");
+    let make = check(&env, "aof new Second --agent human-pat");
+    let _ = land(&env, &id, &["--onto", "main", "--check", &make]).success();
+    assert_eq!(stand(&env, &id), "complete - -");
+    assert!(env.aof(&["list"]).stdout.contains("Second") && is_sound(&env));
+    assert_eq!(
+        (env.read("made.txt"), env.git(&["status", "--porcelain"])),
+        ("made\n".into(), String::new())
+    );
+}
+
+#[test]
+fn commits_that_are_not_pushed_hold_a_landing_up() {
+    let env = project();
+    with_remote(&env);
+    let id = written(&env, "made.txt", "made\n");
+    env.git(&["switch", "--quiet", "--create", "desk"]);
+    let act = format!("git switch --quiet main && {HERE}");
+    let refused = land(&env, &id, &["--check", &check(&env, &act)]).code(4);
+    assert!(refused.stderr.contains("`main` has 1 commit that origin/main lacks"), "{refused}");
+    assert_eq!(has_both(&env), (true, false));
+    assert_eq!(
+        env.git(&["-C", "../hub.git", "log", "--format=%s", "-1", "main"]),
+        "Tasks live on the branch aof\n"
+    );
+    assert_eq!(
+        (stand(&env, &id), env.git(&["status", "--porcelain"])),
+        ("ready land -".into(), String::new())
+    );
+    env.git(&["push", "--quiet"]);
+    let _ = land(&env, &id, &["--check", "true"]).success();
+    assert_eq!(has_both(&env), (true, true));
+    assert_eq!(env.git(&["rev-parse", "main"]), env.git(&["rev-parse", "origin/main"]));
+}
