@@ -186,6 +186,7 @@ impl LandingRun<'_> {
         let joined = match self.join(order, place, tip)? {
             Joined::Done(commit) => commit,
             Joined::Conflict(files) => return Ok(Some(self.conflict(&files))),
+            Joined::Nothing => return Ok(Some(LandingEnd::Nothing { onto: onto.clone() })),
         };
         crash_points::point("land.joined");
         self.refuse_tasks(tip, joined)?;

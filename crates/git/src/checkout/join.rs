@@ -47,6 +47,8 @@ pub enum Joined {
     Done(CommitId),
     /// The files that both sides changed.
     Conflict(Vec<String>),
+    /// The rebase left no commit: the target has them all.
+    Nothing,
 }
 
 impl Repository {
@@ -77,8 +79,12 @@ impl Repository {
         git.args(["commit", "--no-verify", "--quiet", "--allow-empty", "--cleanup=verbatim"]);
         let message = match draft.style {
             JoinStyle::Rebase => {
+                let newest = self.checked_out_commit()?;
+                if newest == draft.onto {
+                    return Ok(Joined::Nothing);
+                }
                 git.arg("--amend");
-                self.log_entry(self.checked_out_commit()?)?.message
+                self.log_entry(newest)?.message
             }
             JoinStyle::Squash => {
                 let author = self.log_entry(draft.head)?.author;

@@ -93,3 +93,29 @@ fn commits_that_are_not_pushed_hold_a_landing_up() {
     assert_eq!(has_both(&env), (true, true));
     assert_eq!(env.git(&["rev-parse", "main"]), env.git(&["rev-parse", "origin/main"]));
 }
+
+#[test]
+fn a_rebase_never_rewrites_the_target() {
+    let env = project();
+    let id = env.new_task(&["Add made"]);
+    let _ = env.aof(&["workspace", "path", &id]).success();
+    let folder = format!(".aof/work/{id}");
+    let edit = |at: &str, text: &str| {
+        env.write(&format!("{at}/code.txt"), text);
+        env.git(&["-C", at, "commit", "--quiet", "--all", "--message", text]);
+    };
+    edit(&folder, "ONE\ntwo\nthree\n");
+    edit(&folder, "ONE\ntwo\nTHREE\n");
+    let _ = env.complete(&id, "coder").success();
+    // The target has both by copies, and goes on from there.
+    env.write("other.txt", "other\n");
+    env.commit_all("other");
+    env.git(&["cherry-pick", &format!("aof-work/{id}~1"), &format!("aof-work/{id}")]);
+    edit(".", "uno\ntwo\nTHREE\n");
+    env.git(&["switch", "--quiet", "--create", "desk"]);
+    let before = env.git(&["rev-parse", "main"]);
+    let said = land(&env, &id, &["--rebase"]).success();
+    assert!(said.stdout.starts_with("`main` has all of the work"), "{said}");
+    assert_eq!(env.git(&["rev-parse", "main"]), before);
+    assert_eq!(stand(&env, &id), "complete - -");
+}
