@@ -81,21 +81,24 @@ pub(crate) fn land(
     let (view, in_force) = show(workspace, &order.ticket.task)?;
     let (rules, task) = (&in_force.rules, &view.file.task);
     let worktrees = TaskWorktrees::of(workspace, rules)?;
-    let branch = worktrees.branch_of(&task.id);
-    let Some(head) = worktrees.head_of(&task.id)? else {
-        return Err(unfit(
-            "no_work",
-            format!(
-                "there is no branch `{branch}` here, which would have the work at `{}`",
-                task.id
-            ),
-            format!(
-                "commit the work there, or complete the visit with `aof complete {}`",
-                order.ticket
-            ),
-        ));
+    let work_head = || {
+        worktrees.ensure_committed(&task.id)?;
+        worktrees.head_of(&task.id)?.ok_or_else(|| {
+            let branch = worktrees.branch_of(&task.id);
+            unfit(
+                "no_work",
+                format!(
+                    "there is no branch `{branch}` here, which would have the work at `{}`",
+                    task.id
+                ),
+                format!(
+                    "commit the work there, or complete the visit with `aof complete {}`",
+                    order.ticket
+                ),
+            )
+        })
     };
-    worktrees.ensure_committed(&task.id)?;
+    work_head()?;
     let onto = match order.onto {
         Some(onto) => onto.clone(),
         None => worktrees.starting_base(task)?,
@@ -110,6 +113,8 @@ pub(crate) fn land(
         return Err(SetupFailed::Stopped.into_error());
     };
     let target = LandingTarget::find(workspace, &worktrees, &onto)?;
+    // Work may have been added while this waited.
+    let head = work_head()?;
     let run = LandingRun { workspace, rules, task, worktrees, target, head };
     for round in 0..ROUNDS {
         if let Some(end) = run.attempt(&mut order)? {
@@ -160,7 +165,7 @@ impl LandingRun<'_> {
         end
     }
 
-    /// Returns the commit by which this visit's work has landed already.
+    /// Returns the commit by which all of this visit's work has landed already.
     fn landed_before(
         &self,
         ticket: &Ticket,
@@ -169,7 +174,9 @@ impl LandingRun<'_> {
         let (repository, trailer) = (&self.worktrees.repository, trailer(ticket));
         let since = repository.merge_bases(self.head, tip)?;
         for commit in repository.commits_between(&since, tip)?.commits.into_iter().rev() {
-            if parse(&repository.log_entry(commit)?.message).contains(&trailer) {
+            if parse(&repository.log_entry(commit)?.message).contains(&trailer)
+                && repository.has_arrived(self.head, commit)?
+            {
                 return Ok(Some(commit));
             }
         }

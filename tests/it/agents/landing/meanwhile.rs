@@ -1,7 +1,9 @@
 //! Acts of others while work lands: their commits stay, and what came to the work later lands too.
 
+use std::process::Stdio;
+
 use super::project::{beside, is_sound, land, project, with_remote, written, written_beside};
-use crate::support::environment::TestEnvironment;
+use crate::support::environment::{TestEnvironment, eventually};
 use crate::support::scripted_agents::stand;
 
 /// A commit on `main` that no worktree has checked out.
@@ -118,4 +120,63 @@ fn a_rebase_never_rewrites_the_target() {
     assert!(said.stdout.starts_with("`main` has all of the work"), "{said}");
     assert_eq!(env.git(&["rev-parse", "main"]), before);
     assert_eq!(stand(&env, &id), "complete - -");
+}
+
+#[test]
+#[cfg(debug_assertions)]
+fn work_that_comes_after_a_killed_landing_lands_too() {
+    for style in ["--merge", "--squash", "--rebase"] {
+        let env = project();
+        let id = written(&env, "made.txt", "made\n");
+        let folder = format!(".aof/work/{id}");
+        env.write(&format!("{folder}/two.txt"), "two\n");
+        env.git(&["-C", &folder, "add", "--all"]);
+        env.git(&["-C", &folder, "commit", "--quiet", "--message", "two"]);
+        let kill = || {
+            let mut killed = env.aof_command(&["land", &id, "--agent", "lander", style]);
+            killed.env("AOF_STOP_AT", "land.moved");
+            assert!(env.run(killed).code.is_none());
+        };
+        kill();
+        env.write(&format!("{folder}/late.txt"), "late\n");
+        env.git(&["-C", &folder, "add", "--all"]);
+        env.git(&["-C", &folder, "commit", "--quiet", "--message", "late"]);
+        kill();
+        let landed = env.git(&["rev-parse", "main"]);
+        // The work has landed, whatever becomes of it there.
+        for file in ["made.txt", "late.txt"] {
+            env.write(file, "changed\n");
+        }
+        env.commit_all("changed");
+        let said = land(&env, &id, &[style]).success();
+        assert!(
+            said.stdout.starts_with(&format!("Landed on `main` as {}", &landed[..7])),
+            "{said}"
+        );
+        let files = env.git(&["ls-tree", "--name-only", landed.trim()]);
+        assert!(files.contains("late.txt") && files.contains("two.txt"), "{style}: {files}");
+        assert!(is_sound(&env), "{style}");
+    }
+}
+
+#[test]
+fn work_that_comes_while_another_landing_goes_first_lands_too() {
+    let env = project();
+    let ids = [written(&env, "made.txt", "made\n"), written(&env, "two.txt", "two\n")];
+    let there = env.path(&format!(".aof/work/{}", ids[1])).display().to_string();
+    let wait = format!(
+        "while test $(ls \"$AOF_PROJECT\"/../work/*.queue | wc -l) -lt 2; do sleep 0.02; done
+        test -e '{there}/late.txt' || {{ cd '{there}' && echo late > late.txt && git add . && git commit -qm late; }}"
+    );
+    let start = |id: &str, check: &str| {
+        let mut command = env.aof_command(&["land", id, "--agent", "lander", "--check", check]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let first = start(&ids[0], &wait);
+    let is_first = || env.aof(&["workspace", "list"]).stdout.contains(" lands on main");
+    eventually("the first one lands", is_first);
+    let second = start(&ids[1], "true");
+    let _ = env.finish("aof land", first).success();
+    let _ = env.finish("aof land", second).success();
+    assert!(env.exists("two.txt") && env.exists("late.txt"));
 }
