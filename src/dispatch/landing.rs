@@ -248,8 +248,11 @@ impl LandingRun<'_> {
         Ok(place.repository()?.join(&draft)?)
     }
 
-    /// Fails if the work changes task files: only the engine does.
+    /// Fails if the work changes task files beside the code: only the engine does.
     fn refuse_tasks(&self, tip: CommitId, joined: CommitId) -> Result<(), ProjectError> {
+        if self.rules.project.git.branch.is_some() {
+            return Ok(());
+        }
         let changed = self.workspace.repository.changed_between(tip, joined)?;
         let Some(file) = changed.into_iter().find(|file| file.path.starts_with("tasks/")) else {
             return Ok(());

@@ -180,3 +180,14 @@ fn work_that_comes_while_another_landing_goes_first_lands_too() {
     let _ = env.finish("aof land", second).success();
     assert!(env.exists("two.txt") && env.exists("late.txt"));
 }
+
+#[test]
+fn code_may_have_a_folder_of_the_name_tasks() {
+    let env = project();
+    let id = written(&env, "tasks/build.py", "made\n");
+    let _ = land(&env, &id, &[]).success();
+    assert_eq!(
+        (env.read("tasks/build.py"), stand(&env, &id)),
+        ("made\n".into(), "complete - -".into())
+    );
+}
