@@ -28,7 +28,7 @@ use super::workspace::Workspace;
 use crate::domain::{BranchName, GateId, Task, TaskId, WorkBranch, WorkspaceSettings};
 use crate::git::{CommitId, LinkedWorktree, Repository};
 use crate::rules::Rules;
-use crate::storage::lock::FileLock;
+use crate::storage::lock::{FileLock, stands_at};
 use crate::storage::{Durability, Folder, StoreError};
 
 /// The interval at which a held lock is tried again.
@@ -181,10 +181,14 @@ impl TaskWorktrees {
         is_stopped: &dyn Fn() -> bool,
     ) -> Result<Option<(FileLock, File)>, ProjectError> {
         let folder = self.open_root()?;
-        let (file, path) = (folder.open_lock(name)?, self.root.join(name));
+        let path = self.root.join(name);
         loop {
+            let file = folder.open_lock(name)?;
             let share = file.try_clone().map_err(|cause| StoreError::io("open", &path, cause))?;
-            if let Some(lock) = FileLock::attempt(share, &path)? {
+            // Another process may have removed the file meanwhile.
+            if let Some(lock) = FileLock::attempt(share, &path)?
+                && stands_at(&file, &path)
+            {
                 return Ok(Some((lock, file)));
             }
             if is_stopped() {

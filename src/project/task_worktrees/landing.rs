@@ -53,16 +53,7 @@ impl TaskWorktrees {
         let (folder, id) = (self.open_root()?, ulid(queued.since)?);
         let name = format!("landing.{id}.queue");
         let path = self.root.join(&name);
-        let mut file = folder.open_lock(&name)?;
-        let share = file.try_clone().map_err(|cause| StoreError::io("open", &path, cause))?;
-        // Another process may look at the new file at this moment.
-        let place = loop {
-            let share = share.try_clone().map_err(|cause| StoreError::io("open", &path, cause))?;
-            if let Some(lock) = FileLock::attempt(share, &path)? {
-                break lock;
-            }
-            thread::sleep(PAUSE);
-        };
+        let Some((place, mut file)) = self.lock(&name, is_stopped)? else { return Ok(None) };
         let text = serde_json::to_vec(queued).expect("plain fields are JSON");
         file.write_all(&text).map_err(|cause| StoreError::io("write", &path, cause))?;
         let target =

@@ -182,6 +182,24 @@ fn work_that_comes_while_another_landing_goes_first_lands_too() {
 }
 
 #[test]
+fn a_lock_that_was_removed_while_a_landing_waits_is_made_again() {
+    let env = project();
+    let id = written(&env, "made.txt", "made\n");
+    let place = format!(".aof/work/landing.{id}.lock");
+    env.write(&place, "");
+    let held = std::fs::File::open(env.path(&place)).unwrap();
+    held.lock().unwrap();
+    let check = format!("test -e \"$AOF_PROJECT\"/../work/landing.{id}.lock");
+    let landing = env.start(&["land", &id, "--agent", "lander", "--check", &check]);
+    let is_waiting = || env.aof(&["workspace", "list"]).stdout.contains(" lands on main");
+    eventually("the landing waits", is_waiting);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    std::fs::remove_file(env.path(&place)).unwrap();
+    drop(held);
+    let _ = env.finish("aof land", landing).success();
+}
+
+#[test]
 fn code_may_have_a_folder_of_the_name_tasks() {
     let env = project();
     let id = written(&env, "tasks/build.py", "made\n");
