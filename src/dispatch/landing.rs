@@ -10,13 +10,12 @@
 //!   entry            the caller completes the visit
 //! ```
 
-mod checks;
 mod target;
 
 use std::time::{Duration, Instant};
 
 use crate::domain::{
-    AgentId, BranchName, CommitName, Landing, LandingCheck, Task, Ticket, WorkBranch,
+    AgentId, BranchName, CommitName, Digest, Landing, LandingCheck, Task, Ticket, WorkBranch,
 };
 use crate::files::printable::one_line;
 use crate::git::log::trailers::{Trailer, message, parse};
@@ -24,7 +23,7 @@ use crate::git::{CommitId, JoinDraft, JoinStyle, Joined};
 use crate::history::sync::sync_loop::pause;
 use crate::project::error::ProjectError;
 use crate::project::task_worktrees::{
-    QueuedLanding, SetupFailed, TaskWorktree, TaskWorktrees, WorktreeSetup,
+    QueuedLanding, SetupFailed, TaskWorktree, TaskWorktrees, USUAL_LIMITS, WorktreeSetup,
 };
 use crate::project::trust::RulePrograms;
 use crate::project::workspace::{Workspace, agent_author};
@@ -32,7 +31,6 @@ use crate::rules::Rules;
 use crate::system::crash_points;
 use crate::tasks::publish::secrets_of;
 use crate::tasks::view::task_view::show;
-use checks::{CheckRun, run_check};
 use target::{LandingTarget, TargetTip};
 
 /// The trailer of a landing, with the ticket of its visit.
@@ -41,6 +39,10 @@ const TRAILER: &str = "Aof-Land";
 const ROUNDS: u32 = 8;
 /// The most files that are named after a conflict.
 const MOST_FILES: usize = 20;
+/// The most lines of a failed check's output that are quoted.
+const MOST_LINES: usize = 50;
+/// The most bytes of them.
+const MOST_BYTES: usize = 8 * 1024;
 /// The time for the remote's answer.
 const REMOTE: Duration = Duration::from_mins(2);
 
@@ -56,8 +58,6 @@ pub(crate) struct LandingOrder<'a> {
     pub style: JoinStyle,
     /// True if nothing is to move: the join is made and checked, and dropped.
     pub is_dry: bool,
-    /// The time that a program may take, and print nothing.
-    pub limits: (Duration, Duration),
     /// Receives what the set-up and the checks print.
     pub printed: &'a mut dyn FnMut(&[u8]),
     pub is_stopped: &'a dyn Fn() -> bool,
@@ -275,40 +275,29 @@ impl LandingRun<'_> {
         let checks = commands.iter().map(Vec::as_slice);
         let programs = RulePrograms::of_commands(self.workspace, &self.task.id, checks);
         self.worktrees.ensure_seen(place, &programs, &|_, _| true)?;
-        let environment = vec![
-            ("AOF_TASK".to_owned(), order.ticket.to_string()),
-            ("AOF_PROJECT".to_owned(), self.workspace.paths.root().to_string_lossy().into_owned()),
-        ];
+        let (programs, secrets) =
+            (RulePrograms::read(self.workspace, self.rules), secrets_of(self.rules));
         let printed = &mut *order.printed;
         let mut setup = WorktreeSetup {
             task: self.task,
             branch: None,
-            programs: &RulePrograms::read(self.workspace, self.rules),
-            environment: environment.clone(),
-            limits: order.limits,
+            programs: &programs,
+            visit: order.ticket.to_string(),
+            project: self.workspace.paths.root(),
+            secrets: &secrets,
+            limits: USUAL_LIMITS,
             printed: &mut |_, bytes| printed(bytes),
             is_stopped: order.is_stopped,
         };
         self.worktrees.set_up(place, &mut setup).map_err(SetupFailed::into_error)?;
-        let (before, secrets) = (place.repository()?.left_files()?, secrets_of(self.rules));
+        let before = place.repository()?.left_files()?;
         let mut passed = Vec::new();
         for (words, text) in commands.iter().zip(order.checks) {
-            let mut run = CheckRun {
-                words,
-                place,
-                environment: &environment,
-                limits: order.limits,
-                secrets: &secrets,
-                printed: &mut *order.printed,
-                is_stopped: order.is_stopped,
-            };
-            let mut failed = match run_check(&mut run)? {
-                Ok(check) => {
-                    passed.push(check);
-                    None
-                }
-                Err(failed) => Some(failed),
-            };
+            let ended = place.run(words, &mut setup).map_err(SetupFailed::into_error)?;
+            let mut failed = ended.failure.as_ref().map(|why| {
+                let last = ended.last_lines(MOST_LINES, MOST_BYTES);
+                if last.is_empty() { why.clone() } else { format!("{why}:\n{last}") }
+            });
             // The next one would not see the joined tree.
             let changed = place.repository()?.left_files()?;
             if let Some(file) =
@@ -317,15 +306,13 @@ impl LandingRun<'_> {
                 failed.get_or_insert(format!("changed `{}`, which is committed", file.path));
             }
             if let Some(why) = failed {
-                let onto = &self.target.onto;
-                return Ok(Err(LandingEnd::SentBack {
-                    summary: format!(
-                        "Not landed on `{onto}`: the check `{}` failed",
-                        one_line(text)
-                    ),
-                    blockers: vec![format!("`{}` {why}", one_line(text))],
-                }));
+                let (onto, text) = (&self.target.onto, one_line(text));
+                let summary = format!("Not landed on `{onto}`: the check `{text}` failed");
+                let blockers = vec![format!("`{text}` {why}")];
+                return Ok(Err(LandingEnd::SentBack { summary, blockers }));
             }
+            let digest = Digest::of(&ended.output);
+            passed.push(LandingCheck { argv: words.clone(), exit: 0, digest });
         }
         Ok(Ok(passed))
     }

@@ -1,17 +1,17 @@
 //! The workspaces of tasks as people see them: lists them, makes one, shows its changes, and removes those whose work has arrived.
 
-use std::time::Duration;
-
 use crate::domain::{AgentId, Task, TaskId, Ticket, Timestamp, WorkFolder};
 use crate::git::{Repository, UncommittedChanges};
 use crate::project::error::ProjectError;
 use crate::project::task_worktrees::{
-    SetupFailed, StayReason, TaskWorktree, TaskWorktrees, WorkspaceState, WorktreeSetup,
+    SetupFailed, StayReason, TaskWorktree, TaskWorktrees, USUAL_LIMITS, WorkspaceState,
+    WorktreeSetup,
 };
 use crate::project::trust::RulePrograms;
 use crate::project::workspace::Workspace;
 use crate::rules::Workplace;
 use crate::tasks::plan::DryRun;
+use crate::tasks::publish::secrets_of;
 use crate::tasks::view::task_view::show;
 
 /// A workspace that was to be removed.
@@ -35,25 +35,23 @@ pub(crate) fn worktrees(workspace: &Workspace) -> Result<TaskWorktrees, ProjectE
 pub(crate) fn make(
     workspace: &Workspace,
     task: &TaskId,
-    limits: (Duration, Duration),
     is_stopped: &dyn Fn() -> bool,
     printed: &mut dyn FnMut(&[u8]),
-) -> Result<TaskWorktree, SetupFailed> {
+) -> Result<TaskWorktree, ProjectError> {
     let rules = workspace.rules()?.rules;
     let (view, _) = show(workspace, task)?;
     let setup = WorktreeSetup {
         task: &view.file.task,
         branch: None,
         programs: &RulePrograms::read(workspace, &rules),
-        environment: vec![
-            ("AOF_TASK".to_owned(), task.to_string()),
-            ("AOF_PROJECT".to_owned(), workspace.paths.root().to_string_lossy().into_owned()),
-        ],
-        limits,
+        visit: task.to_string(),
+        project: workspace.paths.root(),
+        secrets: &secrets_of(&rules),
+        limits: USUAL_LIMITS,
         printed: &mut |_, bytes| printed(bytes),
         is_stopped,
     };
-    TaskWorktrees::of(workspace, &rules)?.prepare(setup)
+    TaskWorktrees::of(workspace, &rules)?.prepare(setup).map_err(SetupFailed::into_error)
 }
 
 /// Returns what the work at a task changes, with what is not committed yet; `None` if none has begun here.

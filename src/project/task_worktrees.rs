@@ -5,6 +5,7 @@
 
 mod landing;
 mod prepare;
+mod programs;
 mod removal;
 mod rest;
 mod seen;
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use landing::QueuedLanding;
 pub(crate) use prepare::{SetupFailed, WorktreeSetup};
+pub(crate) use programs::USUAL_LIMITS;
 pub(crate) use removal::{StayReason, WorkspaceState};
 pub(crate) use rest::UNSETTLED;
 

@@ -2,7 +2,6 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::cli::task::approval::{blank, outcomes_here};
 use crate::cli::task::complete::report;
@@ -12,9 +11,7 @@ use crate::cli::{
 };
 use crate::dispatch::landing::{LandingEnd, LandingOrder, land, settle};
 use crate::dispatch::workspaces::tidy;
-use crate::domain::{
-    BranchName, Completion, Outcome, RunBounds, Ticket, TypedTask, approving, rejecting,
-};
+use crate::domain::{BranchName, Completion, Outcome, Ticket, TypedTask, approving, rejecting};
 use crate::files::printable::inert;
 use crate::git::JoinStyle;
 use crate::project::workspace::Workspace;
@@ -92,7 +89,6 @@ pub(crate) fn run_land(session: &Session, args: &LandArgs) -> CliResult {
     // Whoever may not complete the visit must not land its work.
     complete(&workspace, &completion, DryRun::Yes)?;
     set_on_stop(&Arc::default()).map_err(|cause| CliError::input("signals", &cause))?;
-    let limits = (Duration::from_secs(RunBounds::TIMEOUT), Duration::from_secs(RunBounds::IDLE));
     let order = LandingOrder {
         ticket: &ticket,
         agent: &agent,
@@ -100,7 +96,6 @@ pub(crate) fn run_land(session: &Session, args: &LandArgs) -> CliResult {
         checks: &args.checks,
         style: args.style(),
         is_dry: mode == DryRun::Yes,
-        limits,
         printed: &mut |bytes| session.output.say(inert(String::from_utf8_lossy(bytes).trim_end())),
         is_stopped: &is_stopped,
     };

@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use clap::Subcommand;
 use serde_json::{Value, json};
@@ -11,10 +10,10 @@ use serde_json::{Value, json};
 use crate::cli::render::table::{Cell, Table};
 use crate::cli::{CYAN, CliError, CliResult, DIM, DryRunOption, Session, counted, short, width};
 use crate::dispatch::workspaces::{changes, list, make, prune, worktrees};
-use crate::domain::{RunBounds, TypedTask};
+use crate::domain::TypedTask;
 use crate::files::printable::inert;
 use crate::project::error::ProjectError;
-use crate::project::task_worktrees::{QueuedLanding, SetupFailed, StayReason, WorkspaceState};
+use crate::project::task_worktrees::{QueuedLanding, StayReason, WorkspaceState};
 use crate::system::terminal::is_stopped;
 use crate::tasks::plan::DryRun;
 
@@ -170,12 +169,9 @@ fn shown_size(bytes: u64) -> String {
 fn run_path(session: &Session, args: &PathArgs) -> CliResult {
     let (workspace, _) = session.open("workspace path")?;
     let task = session.ticket(&workspace, &args.task)?.task;
-    let limits = (RunBounds::TIMEOUT, RunBounds::IDLE);
-    let limits = (Duration::from_secs(limits.0), Duration::from_secs(limits.1));
-    let made = make(&workspace, &task, limits, &is_stopped, &mut |bytes| {
+    let made = make(&workspace, &task, &is_stopped, &mut |bytes| {
         session.output.say(inert(String::from_utf8_lossy(bytes).trim_end()));
-    });
-    let made = made.map_err(SetupFailed::into_error)?;
+    })?;
     let value =
         || json!({"task": task, "folder": made.folder, "branch": made.branch, "base": made.base});
     session.output.show(value, || format!("{}\n", made.folder.display()));

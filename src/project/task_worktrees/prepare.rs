@@ -10,13 +10,13 @@ use crate::git::{CommitId, NewCheckout, Repository};
 use crate::project::error::ProjectError;
 use crate::project::trust::{ProgramKind, RulePrograms};
 use crate::storage::{Folder, StoreError};
-use crate::system::process::{Attendant, How, Orphans, ProcessLimits, Program, Stream};
+use crate::system::process::{Secrets, Stream};
 use crate::system::terminal::quoted;
 
 /// The file that names what is copied into new worktrees.
 const INCLUDED: &str = ".worktreeinclude";
-/// The time that a set-up program has to end after it is asked to.
-const GRACE: Duration = Duration::from_secs(10);
+/// The most bytes of the output that an error quotes.
+const MOST_QUOTED: usize = 500;
 /// The most bytes of a file that is copied.
 const MOST_COPIED: u64 = 1 << 30;
 
@@ -26,11 +26,15 @@ pub(crate) struct WorktreeSetup<'a> {
     /// The fork's branch that is worked at.
     pub branch: Option<&'a GateId>,
     pub programs: &'a RulePrograms,
-    /// The variables for set-up programs.
-    pub environment: Vec<(String, String)>,
-    /// The time that set-up programs may take, and print nothing.
+    /// The visit, or the task, that programs find in `AOF_TASK`.
+    pub visit: String,
+    /// The project's folder.
+    pub project: &'a Path,
+    /// The values that are masked in the output that is kept.
+    pub secrets: &'a Secrets,
+    /// The time that a program may take, and print nothing.
     pub limits: (Duration, Duration),
-    /// Receives what set-up programs print.
+    /// Receives what programs print.
     pub printed: &'a mut dyn FnMut(Stream, &[u8]),
     pub is_stopped: &'a dyn Fn() -> bool,
 }
@@ -265,7 +269,12 @@ impl TaskWorktrees {
         let repository = made.repository()?;
         self.copy_files(&made.folder)?;
         for words in &self.settings.setup {
-            run(words, made, setup)?;
+            let ended = made.run(words, setup)?;
+            if let Some(why) = &ended.failure {
+                let said = ended.last_lines(1, MOST_QUOTED);
+                let said = if said.is_empty() { said } else { format!(": {}", said.trim()) };
+                return Err(SetupFailed::Program(format!("`{}` {why}{said}", words.join(" "))));
+            }
         }
         for file in repository.left_files()? {
             let blob = repository.hash_file(&made.folder.join(&file.path));
@@ -334,63 +343,5 @@ fn branch_taken(name: &BranchName) -> ProjectError {
             "rename it, `git branch -m {quoted} OTHER`, or choose another `workspaces.prefix`"
         )
         .into(),
-    }
-}
-
-/// Runs a program of the set-up to its end.
-fn run(
-    words: &[String],
-    made: &TaskWorktree,
-    setup: &mut WorktreeSetup<'_>,
-) -> Result<(), SetupFailed> {
-    let failed = |why: String| SetupFailed::Program(format!("`{}` {why}", words.join(" ")));
-    let mut program =
-        Program::new(words, &made.folder).ok_or_else(|| failed("names no program".to_owned()))?;
-    for (name, value) in setup.environment.iter().chain(&made.variables()) {
-        program = program.with(name, value);
-    }
-    let (time, idle) = setup.limits;
-    let limits = ProcessLimits { time, idle: Some(idle), grace: GRACE, orphans: Orphans::Killed };
-    let running =
-        program.start().map_err(|error| failed(format!("did not start: {}", error.cause)))?;
-    let mut output =
-        SetupOutput { printed: setup.printed, is_stopped: setup.is_stopped, last: Vec::new() };
-    let how = running.wait(&limits, &mut output).map_err(|lost| failed(lost.to_string()))?.how;
-    let last = String::from_utf8_lossy(&output.last).trim().to_owned();
-    let said =
-        last.rsplit('\n').next().filter(|line| !line.is_empty()).map(|line| format!(": {line}"));
-    let said = said.unwrap_or_default();
-    match how {
-        How::Exited(0) => Ok(()),
-        How::Exited(status) => Err(failed(format!("ended with exit status {status}{said}"))),
-        How::Signalled(signal) => Err(failed(format!("ended by signal {signal}{said}"))),
-        How::TimedOut => Err(failed(format!("was not done after {} s", time.as_secs()))),
-        How::Idle => Err(failed(format!("printed nothing for {} s", idle.as_secs()))),
-        How::Stopped(()) => Err(SetupFailed::Stopped),
-    }
-}
-
-/// Passes a set-up program's output on, and keeps its end.
-struct SetupOutput<'a> {
-    printed: &'a mut dyn FnMut(Stream, &[u8]),
-    is_stopped: &'a dyn Fn() -> bool,
-    last: Vec<u8>,
-}
-
-/// The number of bytes of the output that an error may quote.
-const MOST_QUOTED: usize = 500;
-
-impl Attendant for SetupOutput<'_> {
-    type Reason = ();
-
-    fn printed(&mut self, stream: Stream, bytes: &[u8]) {
-        (self.printed)(stream, bytes);
-        self.last.extend_from_slice(bytes);
-        let over = self.last.len().saturating_sub(MOST_QUOTED);
-        self.last.drain(..over);
-    }
-
-    fn wants_end(&mut self) -> Option<()> {
-        (self.is_stopped)().then_some(())
     }
 }

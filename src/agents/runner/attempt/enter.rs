@@ -32,10 +32,9 @@ impl Attempt<'_> {
             task: &self.open.file.task,
             branch: self.open.opening.station.branch.as_ref(),
             programs: &programs,
-            environment: vec![
-                ("AOF_TASK".to_owned(), self.ticket().to_string()),
-                ("AOF_PROJECT".to_owned(), self.project.root.to_string_lossy().into_owned()),
-            ],
+            visit: self.ticket().to_string(),
+            project: &self.project.root,
+            secrets: &secrets,
             limits: self.time_limits(),
             printed: &mut |stream, bytes| output.take(stream, bytes),
             is_stopped: &|| control.is_stopped(),

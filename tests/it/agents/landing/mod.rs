@@ -2,4 +2,5 @@
 
 mod meanwhile;
 mod project;
+mod secrets;
 mod steps;
