@@ -334,14 +334,12 @@ impl LandingRun<'_> {
         commit: CommitId,
         checks: Vec<LandingCheck>,
     ) -> Result<LandingEnd, ProjectError> {
-        let repository = &self.worktrees.repository;
         let onto = self.target.onto.clone();
         let name = |id: String| id.parse::<CommitName>().expect("it is the name of an object");
+        let tree = name(self.worktrees.repository.root_tree(commit)?.to_string());
         let commit = name(commit.to_string());
         let noted = self.worktrees.noted_landing(&self.task.id)?;
         let noted = noted.filter(|noted| checks.is_empty() && noted.commit == commit);
-        let id: CommitId = commit.as_str().parse().expect("it is the name of a commit");
-        let tree = name(repository.root_tree(id)?.to_string());
         let landing = noted.unwrap_or(Landing { onto: onto.clone(), commit, tree, checks });
         let base = self.task.work().map_or(onto, |work| work.base.clone());
         let branch = self.worktrees.branch_of(&self.task.id);

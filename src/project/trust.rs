@@ -55,6 +55,10 @@ pub(crate) struct RuleProgram {
 }
 
 impl RuleProgram {
+    fn new(kind: ProgramKind, place: String, command: Vec<String>) -> Self {
+        Self { kind, place, command, environment: Vec::new(), files: BTreeMap::new() }
+    }
+
     /// Returns whether trust in the other one is trust in this one, regardless of the place where the rules name it.
     fn is_like(&self, other: &Self) -> bool {
         let content = |one: &Self| {
@@ -105,38 +109,25 @@ impl RulePrograms {
                 words => words.to_vec(),
             };
             let program = RuleProgram {
-                kind: ProgramKind::Agent,
-                place: format!("agent `{id}`"),
-                command,
                 environment: launch.env.clone(),
-                files: BTreeMap::new(),
+                ..RuleProgram::new(ProgramKind::Agent, agent_place(id), command)
             };
             named.push((program, workspace.checkout.clone()));
         }
         for words in &rules.project.workspaces.setup {
-            let program = RuleProgram {
-                kind: ProgramKind::Setup,
-                place: "the set-up of workspaces".to_owned(),
-                command: words.clone(),
-                environment: Vec::new(),
-                files: BTreeMap::new(),
-            };
+            let place = "the set-up of workspaces".to_owned();
+            let program = RuleProgram::new(ProgramKind::Setup, place, words.clone());
             named.push((program, workspace.checkout.clone()));
         }
         let everybody = ("the project".to_owned(), &rules.project.notify);
         let roles = org.roles.iter().map(|(id, role)| (format!("role `{id}`"), &role.notify));
         let agents = org.agents.iter().flatten();
-        let agents = agents.map(|(id, agent)| (format!("agent `{id}`"), &agent.notify));
+        let agents = agents.map(|(id, agent)| (agent_place(id), &agent.notify));
         for (whom, list) in std::iter::once(everybody).chain(roles).chain(agents) {
             for Subscription { channel, .. } in list {
                 let Channel::Command(words) = channel else { continue };
-                let program = RuleProgram {
-                    kind: ProgramKind::Notice,
-                    place: format!("notices of {whom}"),
-                    command: words.clone(),
-                    environment: Vec::new(),
-                    files: BTreeMap::new(),
-                };
+                let place = format!("notices of {whom}");
+                let program = RuleProgram::new(ProgramKind::Notice, place, words.clone());
                 named.push((program, workspace.paths.root().to_owned()));
             }
         }
@@ -159,13 +150,8 @@ impl RulePrograms {
             if named.iter().any(|(known, _)| known.command == words) {
                 continue;
             }
-            let program = RuleProgram {
-                kind: ProgramKind::Test,
-                place: format!("the tests of {task}"),
-                command: words.to_vec(),
-                environment: Vec::new(),
-                files: BTreeMap::new(),
-            };
+            let place = format!("the tests of {task}");
+            let program = RuleProgram::new(ProgramKind::Test, place, words.to_vec());
             named.push((program, workspace.checkout.clone()));
         }
         Self::recorded_for(workspace, Some(task.clone()), named)
@@ -210,8 +196,7 @@ impl RulePrograms {
     }
 
     /// Returns the tracked scripts and settings that these programs name, in the folder where people work or in another worktree: each by
-    /// its whole path. Tests and data in a folder that a program names are not among them. The place of an agent's program is
-    /// `` agent `ID` ``.
+    /// its whole path. Tests and data in a folder that a program names are not among them. `wanted` receives the kind and the place.
     pub(crate) fn scripts_in(
         &self,
         folder: &Path,
@@ -239,7 +224,7 @@ impl RulePrograms {
 
     /// Fails if the agent's program is not trusted.
     pub(crate) fn check_agent(&self, agent: &AgentId) -> Result<(), ProjectError> {
-        let place = format!("agent `{agent}`");
+        let place = agent_place(agent);
         self.check(|program| program.kind == ProgramKind::Agent && program.place == place)
     }
 
@@ -335,6 +320,11 @@ impl TrustState {
             ).into(),
         }
     }
+}
+
+/// Returns the place of an agent's program.
+pub(crate) fn agent_place(agent: &AgentId) -> String {
+    format!("agent `{agent}`")
 }
 
 /// Returns whether the variable names that hash.

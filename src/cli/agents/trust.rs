@@ -9,7 +9,7 @@ use crate::domain::{AgentId, Task, TypedTask};
 use crate::files::printable::inert;
 use crate::project::active_rules::InForce;
 use crate::project::task_worktrees::TaskWorktrees;
-use crate::project::trust::{ProgramKind, RuleProgram, RulePrograms, TrustState};
+use crate::project::trust::{ProgramKind, RuleProgram, RulePrograms, TrustState, agent_place};
 use crate::project::workspace::Workspace;
 use crate::system::terminal::all_quoted;
 use crate::tasks::plan::DryRun;
@@ -131,7 +131,7 @@ pub(crate) fn require_trust(
     let programs = RulePrograms::read(workspace, &in_force.rules);
     let state = programs.state()?;
     let is_wanted = |program: &&&RuleProgram| {
-        let of = |agent: &AgentId| program.place == format!("agent `{agent}`");
+        let of = |agent: &AgentId| program.place == agent_place(agent);
         program.kind == ProgramKind::Agent && agents.is_none_or(|agents| agents.iter().any(of))
     };
     let untrusted = state.untrusted();

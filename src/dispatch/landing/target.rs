@@ -39,23 +39,13 @@ enum Checkout {
 }
 
 impl<'a> LandingTarget<'a> {
-    /// Finds the target. Fails if there is no such branch.
+    /// Finds the target. Its branch may be missing.
     pub(super) fn find(
         workspace: &'a Workspace,
         worktrees: &TaskWorktrees,
         onto: &BranchName,
     ) -> Result<Self, ProjectError> {
         let repository = Repository::discover(worktrees.repository.worktree_root())?;
-        if worktrees.tip(onto)?.is_none() {
-            let name = quoted(onto.as_str());
-            return Err(unfit(
-                "no_target",
-                format!("there is no branch `{onto}` here"),
-                format!(
-                    "name another one with `--onto`, or get it: `git fetch origin {name}:{name}`"
-                ),
-            ));
-        }
         let head = head_of(&repository, onto)?;
         let upstream = match repository.upstream(&head, None)? {
             Ok(upstream) => {
@@ -249,8 +239,12 @@ impl<'a> LandingTarget<'a> {
     }
 
     fn gone(&self) -> ProjectError {
-        let problem = format!("the branch `{}` is gone", self.onto);
-        unfit("no_target", problem, "name another one with `--onto`".to_owned())
+        let (onto, name) = (&self.onto, quoted(self.onto.as_str()));
+        unfit(
+            "no_target",
+            format!("there is no branch `{onto}` here"),
+            format!("name another one with `--onto`, or get it: `git fetch origin {name}:{name}`"),
+        )
     }
 }
 

@@ -6,7 +6,7 @@ use crate::agents::runner::run_types::RunControl;
 use crate::domain::WorkFolder;
 use crate::project::error::ProjectError;
 use crate::project::task_worktrees::{SetupFailed, TaskWorktree, TaskWorktrees, WorktreeSetup};
-use crate::project::trust::{ProgramKind, RulePrograms};
+use crate::project::trust::{ProgramKind, RulePrograms, agent_place};
 use crate::project::workspace::Workspace;
 use crate::storage::runs::{RunAttempt, RunEnding, RunFile};
 use crate::system::process::{Room, Transcript};
@@ -43,7 +43,7 @@ impl Attempt<'_> {
         // A transcript that cannot be written is no reason to fail.
         let _ = output.finish();
         let made = made?;
-        let place = format!("agent `{}`", self.agent);
+        let place = agent_place(self.agent);
         let is_its = |kind, at: &str| kind == ProgramKind::Agent && at == place;
         worktrees.ensure_seen(&made, &programs, &is_its)?;
         Ok(Some(made))
