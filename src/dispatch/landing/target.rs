@@ -182,13 +182,17 @@ impl<'a> LandingTarget<'a> {
             Some(local) if self.repository.is_ancestor(local, to)? => self.move_on(&now, to),
             _ => Ok(false),
         };
-        match (moved, &self.upstream) {
-            // The work is there, so it has landed; the branch here follows with the next pull.
-            (Ok(false), Some(upstream)) => self.lags(upstream, "it has moved meanwhile"),
-            (Err(error), Some(upstream)) => self.lags(upstream, &error.problem()),
-            (moved, None) => return moved,
-            (Ok(true), Some(_)) => {}
-        }
+        let Some(upstream) = &self.upstream else { return moved };
+        let why = match moved {
+            Ok(true) => return Ok(true),
+            Ok(false) => "it has moved meanwhile".to_owned(),
+            Err(error) => error.problem(),
+        };
+        // The work is there, so it has landed; the branch here follows with the next pull.
+        let (onto, name) = (&self.onto, upstream.name());
+        self.workspace.warn(format!(
+            "the work is on {name}, but `{onto}` here is not there yet: {why}; bring it there with `git pull`"
+        ));
         Ok(true)
     }
 
@@ -229,13 +233,6 @@ impl<'a> LandingTarget<'a> {
         };
         let is_as_before = head_of(&self.repository, onto)?.commit == now.commit;
         if moved.is_err() && !is_as_before { Ok(false) } else { moved }
-    }
-
-    fn lags(&self, upstream: &Upstream, why: &str) {
-        let (onto, name) = (&self.onto, upstream.name());
-        self.workspace.warn(format!(
-            "the work is on {name}, but `{onto}` here is not there yet: {why}; bring it there with `git pull`"
-        ));
     }
 
     fn gone(&self) -> ProjectError {
