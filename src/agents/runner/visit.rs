@@ -388,7 +388,11 @@ impl<'a> VisitRun<'a> {
         let mut ended = attempt.make(&folder, self.control)?;
         let place = ended.place.take();
         let result = self.rule(attempt, ended, folder);
-        place.map_or(Ok(()), |place| self.leave(place))?;
+        if let Some(place) = place
+            && let Err(error) = self.leave(place)
+        {
+            self.remark(error.with_fix());
+        }
         result
     }
 

@@ -6,7 +6,6 @@ mod hooks;
 mod instruction_files;
 mod landing;
 mod mcp;
-mod never_lost;
 mod order;
 mod plugin;
 mod recipes;

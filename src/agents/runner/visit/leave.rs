@@ -1,8 +1,9 @@
 //! The end of an attempt in a worktree: what the agent left there is committed, and the worktree goes once its work has arrived.
 
-use super::{VisitRun, VisitStop};
+use super::VisitRun;
 use crate::dispatch::workspaces::tidy;
 use crate::domain::Visit;
+use crate::project::error::ProjectError;
 use crate::project::task_worktrees::{TaskWorktree, TaskWorktrees};
 use crate::project::workspace::agent_author;
 use crate::tasks::publish::secrets_of;
@@ -11,13 +12,12 @@ use crate::tasks::view::task_view::show;
 impl VisitRun<'_> {
     /// Leaves the worktree of an attempt. What the agent wrote after its own completion is committed as well; the next attempt goes on with
     /// what one without a verdict left.
-    pub(super) fn leave(&self, place: TaskWorktree) -> Result<(), VisitStop> {
+    pub(super) fn leave(&self, place: TaskWorktree) -> Result<(), ProjectError> {
         let workspace = self.workspace();
         let in_force = workspace.rules()?;
         let worktrees = TaskWorktrees::of(&workspace, &in_force.rules)?;
         if place.is_detached {
-            worktrees.remove_detached(&place.folder)?;
-            return Ok(());
+            return worktrees.remove_detached(&place.folder);
         }
         let (ticket, agent) = (&self.assignment.ticket, &self.assignment.agent);
         let (view, _) = show(&workspace, &ticket.task)?;
@@ -34,7 +34,6 @@ impl VisitRun<'_> {
         }
         // From here on, others may work there.
         drop(place);
-        tidy(&workspace, &ticket.task)?;
-        Ok(())
+        tidy(&workspace, &ticket.task)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::workspaces::project;
+use super::worktrees::project;
 use crate::support::environment::TestEnvironment;
 
 const TASKS: usize = 40;
