@@ -60,11 +60,8 @@ impl TaskWorktrees {
             for file in &left {
                 refuse_unfit(&found.folder, file, secrets)?;
             }
-            let made = self.note_of(task)?.map(|note| note.made).unwrap_or_default();
-            let is_left = |path: &String| left.iter().any(|file| file.path == *path);
-            let leave: Vec<String> = made.into_keys().filter(|path| !is_left(path)).collect();
             let message = format!("{task}: what {} left uncommitted at {station}\n", author.name());
-            repository.commit_left_files(&leave, author, &message).map_err(|error| {
+            repository.commit_left_files(&left, author, &message).map_err(|error| {
                 let problem = format!("what is left in the workspace cannot be committed: {error}");
                 unsettled(problem, "correct that, or commit it yourself")
             })?;
@@ -116,7 +113,7 @@ impl TaskWorktrees {
 
 /// Fails if the file must not be committed for an agent.
 fn refuse_unfit(folder: &Path, file: &LeftFile, secrets: &Secrets) -> Result<(), ProjectError> {
-    let path = folder.join(&file.path);
+    let path = folder.join(&file.name);
     if file.path.ends_with('/') {
         let problem = format!("`{}` is a git repository of its own", file.path);
         return Err(unsettled(problem, "move it out of the workspace, or add it as a submodule"));

@@ -2,7 +2,9 @@
 //! have arrived on another one. Never stashes, never sets `core.hooksPath`, and never checks anything out in another worktree.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs::File;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -40,8 +42,10 @@ pub struct LinkedWorktree {
 /// A changed file of a worktree, which git does not ignore.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftFile {
-    /// Relative to the worktree; of an embedded repository, with a slash at its end.
+    /// Relative to the worktree, as text; of an embedded repository, with a slash at its end.
     pub path: String,
+    /// The same, byte for byte.
+    pub name: PathBuf,
     pub is_untracked: bool,
 }
 
@@ -135,22 +139,23 @@ impl Repository {
             self.status(["--untracked-files=all", "--ignore-submodules=none"], [] as [&str; 0])?;
         let file = |(states, path): ([u8; 2], Vec<u8>)| LeftFile {
             path: String::from_utf8_lossy(&path).into_owned(),
+            name: PathBuf::from(OsString::from_vec(path)),
             is_untracked: states == *b"??",
         };
         Ok(status.into_iter().map(file).collect())
     }
 
-    /// Commits all changed and untracked files of this worktree but the ones to leave, as that author. Runs no hook.
+    /// Commits these changed and untracked files of this worktree as that author. Runs no hook.
     pub fn commit_left_files(
         &self,
-        leave: &[String],
+        files: &[LeftFile],
         author: &Person,
         message: &str,
     ) -> Result<CommitId, GitError> {
         let mut git = self.git_command();
-        git.args(["add", "--all", "--", ":/"]);
-        git.args(leave.iter().map(|path| format!(":(top,exclude,literal){path}")));
-        command::run_git_for(git, &[], TIMEOUT)?;
+        git.args(["update-index", "--add", "--remove", "--replace", "-z", "--stdin"]);
+        let names: Vec<&[u8]> = files.iter().map(|file| file.name.as_os_str().as_bytes()).collect();
+        command::run_git_for(git, &names.join(&0), TIMEOUT)?;
         let mut git = self.git_command();
         for role in ["AUTHOR", "COMMITTER"] {
             git.env(format!("GIT_{role}_NAME"), author.name());

@@ -39,7 +39,7 @@ pub(super) fn project(settings: &str, gates: &str, agents: &[(&str, &str)]) -> T
     env
 }
 
-fn two_gates(settings: &str) -> TestEnvironment {
+pub(super) fn two_gates(settings: &str) -> TestEnvironment {
     project(
         settings,
         "{id: write, role: coders}, {id: review, role: critics, canReject: true, run: {exit: {complete: 0, needs_review: 1}}}",
