@@ -10,6 +10,7 @@ use crate::project::task_worktrees::{
 use crate::project::trust::RulePrograms;
 use crate::project::workspace::Workspace;
 use crate::rules::Workplace;
+use crate::system::crash_points;
 use crate::tasks::plan::DryRun;
 use crate::tasks::publish::secrets_of;
 use crate::tasks::view::task_view::show;
@@ -73,13 +74,19 @@ pub(crate) fn prune(
 ) -> Result<Vec<Pruned>, ProjectError> {
     let worktrees = worktrees(workspace)?;
     let mut pruned = Vec::new();
-    for state in worktrees.list(tasks, &|id| find(workspace, id))? {
-        let kept = match (&state.kept, dry_run) {
-            (Some(StayReason::InUse), _) => Some(StayReason::InUse),
-            (Some(_), DryRun::No) if is_forced => worktrees.remove_by_force(&state)?,
-            (Some(kept), _) if !is_forced => Some(kept.clone()),
-            (None, DryRun::No) => worktrees.remove(&state, &|id| find(workspace, id))?,
-            _ => None,
+    let find = |id: &TaskId| find(workspace, id);
+    let listed = worktrees.list(tasks, &find)?;
+    crash_points::point("prune.listed");
+    for state in listed {
+        let is_kept = match state.kept {
+            Some(StayReason::InUse) => true,
+            Some(_) => !is_forced,
+            None => false,
+        };
+        let kept = match dry_run {
+            _ if is_kept => state.kept.clone(),
+            DryRun::No => worktrees.remove(&state.task, &find, is_forced)?,
+            DryRun::Yes => None,
         };
         pruned.push(Pruned { state, kept });
     }
@@ -88,19 +95,16 @@ pub(crate) fn prune(
 
 /// Removes the worktree of a task that has ended, if its work has arrived.
 pub(crate) fn tidy(workspace: &Workspace, task: &TaskId) -> Result<(), ProjectError> {
-    if find(workspace, task)?.is_some_and(|(_, is_over)| is_over) {
+    if find(workspace, task)?.is_some_and(|task| task.status.is_finished()) {
         prune(workspace, std::slice::from_ref(task), false, DryRun::No)?;
     }
     Ok(())
 }
 
-/// Returns a task, and whether it has ended; `None` if there is no such task.
-fn find(workspace: &Workspace, id: &TaskId) -> Result<Option<(Task, bool)>, ProjectError> {
+/// Returns a task; `None` if it does not exist.
+fn find(workspace: &Workspace, id: &TaskId) -> Result<Option<Task>, ProjectError> {
     match show(workspace, id) {
-        Ok((view, _)) => {
-            let is_over = view.file.task.status.is_finished();
-            Ok(Some((view.file.task, is_over)))
-        }
+        Ok((view, _)) => Ok(Some(view.file.task)),
         Err(ProjectError::NoTask { .. }) => Ok(None),
         Err(error) => Err(error),
     }
@@ -115,7 +119,7 @@ pub(crate) fn left_behind(
 ) -> Result<UncommittedChanges, ProjectError> {
     let (rules, since) = (workspace.rules()?.rules, since.as_second());
     if rules.has_worktrees()
-        && let Some((task, _)) = find(workspace, &ticket.task)?
+        && let Some(task) = find(workspace, &ticket.task)?
         && let Some(place) = Workplace::find(&rules, &task, ticket.branch.as_ref())
         && place.work_folder(&rules, &task, agent) == WorkFolder::Worktree
     {

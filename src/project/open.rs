@@ -16,7 +16,7 @@ use super::named_branch::{git_in, git_settings, refuse_moved, remote_projects};
 use super::workspace::{Clock, ProgressMessage, Tell, Workspace};
 use crate::domain::{BranchName, Git, RemoteName, Timestamp};
 use crate::files::config::configuration::PROJECT_FILE;
-use crate::git::{BranchSource, GitError, Repository, Worktree};
+use crate::git::{BranchSource, GitError, NewCheckout, Repository, Worktree};
 use crate::storage::layout::BRANCH;
 use crate::storage::{Folder, Holder, Paths, StoreError, WriterLock};
 use crate::system::terminal::quoted;
@@ -308,7 +308,11 @@ pub(crate) fn check_out_locked(
 ) -> Result<PathBuf, ProjectError> {
     refuse_occupied(home, branch)?;
     let folder = create_folder(home)?;
-    repository.add_worktree(&folder, branch.as_str(), source, &lock.share()?)?;
+    let checkout = match source {
+        BranchSource::Here => NewCheckout::Branch(branch.as_str()),
+        BranchSource::Remote(from) => NewCheckout::Tracking(branch.as_str(), from),
+    };
+    repository.add_work_folder(&folder, checkout, &lock.share()?)?;
     info!(%branch, folder = %folder.display(), "checked out the branch of the project");
     Ok(folder)
 }

@@ -28,7 +28,7 @@ use super::error::ProjectError;
 use super::open::home;
 use super::workspace::Workspace;
 use crate::domain::{BranchName, GateId, Task, TaskId, WorkBranch, WorkspaceSettings};
-use crate::git::{CommitId, LinkedWorktree, Repository};
+use crate::git::{CommitId, LeftFile, LinkedWorktree, Repository};
 use crate::rules::Rules;
 use crate::storage::lock::{FileLock, stands_at};
 use crate::storage::{Durability, Folder, StoreError};
@@ -73,6 +73,9 @@ struct WorktreeNote {
     is_prepared: bool,
     /// The files that set-up made or changed, each with the blob of its content.
     made: BTreeMap<String, String>,
+    /// True if some of them were there before, because an earlier set-up failed: a person may have made them.
+    #[serde(default)]
+    is_mixed: bool,
     /// The changed files of programs that a person has seen, each with its blob.
     #[serde(default)]
     seen: BTreeMap<String, String>,
@@ -103,8 +106,7 @@ impl TaskWorktrees {
 
     /// Returns the newest commit of the task's branch.
     pub(crate) fn head_of(&self, task: &TaskId) -> Result<Option<CommitId>, ProjectError> {
-        let branch = format!("refs/heads/{}", self.branch_of(task));
-        Ok(self.repository.commit_named(&branch)?)
+        self.tip(&self.branch_of(task))
     }
 
     /// Returns the newest commit of a branch.
@@ -117,8 +119,12 @@ impl TaskWorktrees {
         &self,
         task: &TaskId,
     ) -> Result<Option<LinkedWorktree>, ProjectError> {
+        Ok(self.linked(task)?.filter(|one| one.is_whole))
+    }
+
+    /// Returns the worktree of the task's branch, even if git was killed while it checked that out.
+    fn linked(&self, task: &TaskId) -> Result<Option<LinkedWorktree>, ProjectError> {
         let (branch, usual) = (self.branch_of(task), self.folder_of(task, None));
-        let usual = fs::canonicalize(&usual).unwrap_or(usual);
         let all = self.repository.linked_worktrees()?;
         let is_its = |one: &&LinkedWorktree| one.branch.as_deref() == Some(branch.as_str());
         let found = all.iter().filter(|one| one.is_there).find(is_its);
@@ -130,7 +136,12 @@ impl TaskWorktrees {
     /// Returns the usual folder of the task's worktree, or of that of a fork's branch.
     fn folder_of(&self, task: &TaskId, branch: Option<&GateId>) -> PathBuf {
         let branch = branch.map(|branch| format!(".{branch}")).unwrap_or_default();
-        self.root.join(format!("{task}{branch}"))
+        self.real_root().join(format!("{task}{branch}"))
+    }
+
+    /// Returns the folder of the worktrees as git names it.
+    fn real_root(&self) -> PathBuf {
+        fs::canonicalize(&self.root).unwrap_or_else(|_| self.root.clone())
     }
 
     /// Returns the state of the work at the task; `None` if none has begun here.
@@ -162,7 +173,7 @@ impl TaskWorktrees {
         };
         let there = Repository::discover(&found.folder)?;
         let mut text = there.diff_text(fork, None, &[])?;
-        for file in self.agents_files(&task.id, &found.folder, &there)? {
+        for file in self.agents_files(&task.id, &there)? {
             if file.is_untracked {
                 text.push_str(&format!("new file, not added: {}\n", file.path));
             }
@@ -227,7 +238,13 @@ impl TaskWorktrees {
 impl WorktreeNote {
     fn new(base: &BranchName) -> Self {
         let (made, seen) = (BTreeMap::new(), BTreeMap::new());
-        Self { base: base.clone(), is_prepared: false, made, seen }
+        Self { base: base.clone(), is_prepared: false, made, is_mixed: false, seen }
+    }
+
+    /// Returns whether the file is just as set-up made it.
+    fn is_as_made(&self, file: &LeftFile, repository: &Repository) -> bool {
+        let now = repository.hash_file(&repository.worktree_root().join(&file.name));
+        self.made.get(&file.path) == Some(&now.map(|blob| blob.to_string()).unwrap_or_default())
     }
 }
 

@@ -60,6 +60,10 @@ const MIGRATE_POINTS: &[&str] = &[
 /// The points of a landing, in order: the join is made; it is checked and noted; the remote has it; the local branch has it.
 pub const LAND_POINTS: &[&str] = &["land.joined", "land.checked", "land.pushed", "land.moved"];
 
+/// The point at which workspaces are listed, but none is removed.
+#[cfg(debug_assertions)]
+const PRUNE_POINTS: &[&str] = &["prune.listed"];
+
 /// Aborts or waits here if the environment asks for it.
 #[cfg(debug_assertions)]
 pub fn point(name: &str) {
@@ -77,6 +81,7 @@ pub fn point(name: &str) {
         INBOX_POINTS,
         MIGRATE_POINTS,
         LAND_POINTS,
+        PRUNE_POINTS,
     ]
     .concat();
     debug_assert!(all.contains(&name), "`{name}` is missing from the lists of `stop`");

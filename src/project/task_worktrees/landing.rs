@@ -5,13 +5,14 @@
 
 use std::fs;
 use std::io::Write;
+use std::path::PathBuf;
 use std::thread;
 
 use serde::{Deserialize, Serialize};
 
-use super::{PAUSE, SetupFailed, TaskWorktree, TaskWorktrees, WorktreeNote};
+use super::{PAUSE, SetupFailed, TaskWorktree, TaskWorktrees};
 use crate::domain::{BranchName, Digest, Landing, TaskId, Timestamp};
-use crate::git::{CommitId, NewCheckout};
+use crate::git::CommitId;
 use crate::project::error::ProjectError;
 use crate::storage::lock::FileLock;
 use crate::storage::random::ulid;
@@ -116,12 +117,8 @@ impl TaskWorktrees {
         let Some((lock, _)) = self.lock(&format!("landing.{task}.lock"), is_stopped)? else {
             return Err(SetupFailed::Stopped);
         };
-        let folder = self.root.join(format!("landing.{task}"));
-        self.remove_detached(&folder)?;
-        self.add_in(&folder, NewCheckout::Detached(tip), is_stopped)?;
-        let folder = fs::canonicalize(&folder).unwrap_or(folder);
-        let seen = self.note_of(task)?.map(|note| note.seen).unwrap_or_default();
-        let note = WorktreeNote { seen, ..WorktreeNote::new(onto) };
+        let folder = self.landing_folder(task);
+        let note = self.add_detached(task, &folder, (onto, tip), is_stopped)?;
         Ok(TaskWorktree {
             task: task.clone(),
             folder,
@@ -132,6 +129,10 @@ impl TaskWorktrees {
             note,
             _lock: lock,
         })
+    }
+
+    fn landing_folder(&self, task: &TaskId) -> PathBuf {
+        self.real_root().join(format!("landing.{task}"))
     }
 
     /// Returns what the task was about to land when a process was killed.
@@ -154,7 +155,7 @@ impl TaskWorktrees {
 
     /// Removes what a landing left here, once its entry is committed.
     pub(crate) fn forget_landing(&self, task: &TaskId) -> Result<(), ProjectError> {
-        self.remove_detached(&self.root.join(format!("landing.{task}")))?;
+        self.remove_detached(&self.landing_folder(task))?;
         let folder = self.open_root()?;
         folder.remove(landing_note(task))?;
         Ok(folder.remove(format!("landing.{task}.lock"))?)

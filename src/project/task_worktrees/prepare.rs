@@ -1,11 +1,11 @@
 //! Makes a task's worktree: adds it, copies files into it, and runs the set-up.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{TaskWorktree, TaskWorktrees, WorktreeNote, branch_in, kept_reference};
-use crate::domain::{BranchName, GateId, Task};
+use crate::domain::{BranchName, GateId, Task, TaskId};
 use crate::git::{CommitId, NewCheckout, Repository};
 use crate::project::error::ProjectError;
 use crate::project::trust::{ProgramKind, RulePrograms};
@@ -95,7 +95,15 @@ impl TaskWorktrees {
         let base = self.starting_base(setup.task)?;
         let branch = self.branch_of(task);
         let (folder, note) = match setup.branch {
-            Some(part) => self.add_detached(setup.task, part, &base, setup.is_stopped)?,
+            Some(_) => {
+                let folder = self.folder_of(task, setup.branch);
+                let head = match self.head_of(task)? {
+                    Some(head) => head,
+                    None => self.start_of(setup.task, &base)?,
+                };
+                let note = self.add_detached(task, &folder, (&base, head), setup.is_stopped)?;
+                (folder, note)
+            }
             None => self.add(setup.task, &base, setup.is_stopped)?,
         };
         let is_detached = setup.branch.is_some();
@@ -151,7 +159,7 @@ impl TaskWorktrees {
         task: &Task,
         base: &BranchName,
         is_stopped: &dyn Fn() -> bool,
-    ) -> Result<(std::path::PathBuf, WorktreeNote), SetupFailed> {
+    ) -> Result<(PathBuf, WorktreeNote), SetupFailed> {
         let noted = self.note_of(&task.id)?;
         let seen = noted.as_ref().map(|note| note.seen.clone()).unwrap_or_default();
         let new = WorktreeNote { seen, ..WorktreeNote::new(base) };
@@ -172,13 +180,13 @@ impl TaskWorktrees {
             None => NewCheckout::NewBranch(name.as_str(), self.start_of(task, base)?),
         };
         let folder = self.folder_of(&task.id, None);
-        ensure_free(&folder)?;
-        // Git forgets its record of an earlier worktree there.
-        self.salvage_removed(&task.id)?;
-        // From here on, the branch is known to be the task's.
-        self.write_note(&task.id, &new)?;
-        self.add_in(&folder, checkout, is_stopped)?;
-        Ok((fs::canonicalize(&folder).unwrap_or(folder), new))
+        self.add_in(&folder, checkout, is_stopped, || {
+            // Git forgets its record of an earlier worktree there.
+            self.salvage(&task.id, None)?;
+            // From here on, the branch is known to be the task's.
+            self.write_note(&task.id, &new)
+        })?;
+        Ok((folder, new))
     }
 
     /// Returns whether a branch with the task's name is that of its work: its history or a kept reference has it.
@@ -221,37 +229,38 @@ impl TaskWorktrees {
         })
     }
 
-    /// Returns a new worktree, detached at the head of the task's work.
-    fn add_detached(
+    /// Returns a new worktree with a detached HEAD at a commit, in place of the one that was there.
+    pub(super) fn add_detached(
         &self,
-        task: &Task,
-        part: &GateId,
-        base: &BranchName,
+        task: &TaskId,
+        folder: &Path,
+        (base, commit): (&BranchName, CommitId),
         is_stopped: &dyn Fn() -> bool,
-    ) -> Result<(std::path::PathBuf, WorktreeNote), SetupFailed> {
-        let folder = self.folder_of(&task.id, Some(part));
-        self.remove_detached(&folder)?;
-        let head = match self.head_of(&task.id)? {
-            Some(head) => head,
-            None => self.start_of(task, base)?,
-        };
-        self.add_in(&folder, NewCheckout::Detached(head), is_stopped)?;
-        let seen = self.note_of(&task.id)?.map(|note| note.seen).unwrap_or_default();
-        let note = WorktreeNote { seen, ..WorktreeNote::new(base) };
-        Ok((fs::canonicalize(&folder).unwrap_or(folder), note))
+    ) -> Result<WorktreeNote, SetupFailed> {
+        self.remove_detached(folder)?;
+        self.add_in(folder, NewCheckout::Detached(commit), is_stopped, || Ok(()))?;
+        let seen = self.note_of(task)?.map(|note| note.seen).unwrap_or_default();
+        Ok(WorktreeNote { seen, ..WorktreeNote::new(base) })
     }
 
-    /// Adds a worktree in a folder, which must be free. One process of git does that at a time.
-    pub(super) fn add_in(
+    /// Adds a worktree in a folder, which must be free, after a preparation. One process of git does that at a time.
+    fn add_in(
         &self,
         folder: &Path,
         checkout: NewCheckout<'_>,
         is_stopped: &dyn Fn() -> bool,
+        before: impl FnOnce() -> Result<(), ProjectError>,
     ) -> Result<(), SetupFailed> {
         let Some((_lock, held)) = self.lock("lock", is_stopped)? else {
             return Err(SetupFailed::Stopped);
         };
+        // A process of git was killed there: nobody has worked in what it left.
+        let all = self.repository.linked_worktrees()?;
+        if all.iter().any(|one| one.folder == folder && !one.is_whole) {
+            self.repository.remove_work_folder(folder, true)?;
+        }
         ensure_free(folder)?;
+        before()?;
         self.repository.add_work_folder(folder, checkout, &held)?;
         Ok(())
     }
@@ -267,6 +276,7 @@ impl TaskWorktrees {
         }
         self.ensure_seen(made, setup.programs, &|kind, _| kind == ProgramKind::Setup)?;
         let repository = made.repository()?;
+        made.note.is_mixed |= !repository.left_files()?.is_empty();
         self.copy_files(&made.folder)?;
         for words in &self.settings.setup {
             let ended = made.run(words, setup)?;

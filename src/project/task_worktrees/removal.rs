@@ -1,10 +1,9 @@
 //! Removes worktrees whose work has arrived on its base. All others stay, and are listed with the reason.
 //!
-//! Neither age nor a missing upstream is a reason to remove one. Before a forced removal, `refs/aof/salvage/ID` keeps the head and the
-//! uncommitted files.
+//! Neither age nor a missing upstream is a reason to remove one. `refs/aof/salvage/ID` keeps what no branch has: files that are not
+//! committed, and commits of a detached HEAD.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::{TaskWorktrees, kept_reference, note_name};
@@ -14,8 +13,8 @@ use crate::project::error::ProjectError;
 use crate::storage::Folder;
 use crate::storage::lock::FileLock;
 
-/// Returns a task that exists, and whether it is over.
-pub(crate) type FindTask<'a> = dyn Fn(&TaskId) -> Result<Option<(Task, bool)>, ProjectError> + 'a;
+/// Returns a task; `None` if it does not exist.
+pub(crate) type FindTask<'a> = dyn Fn(&TaskId) -> Result<Option<Task>, ProjectError> + 'a;
 
 /// The reason why a worktree or a branch stays.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,69 +73,70 @@ impl TaskWorktrees {
         find: &FindTask<'_>,
     ) -> Result<Vec<WorkspaceState>, ProjectError> {
         let worktrees = self.repository.linked_worktrees()?;
-        let of_worktrees = worktrees.iter().filter(|one| one.is_there);
-        let of_worktrees = of_worktrees.filter_map(|one| self.task_of(one.branch.as_deref()?));
+        let there = worktrees.iter().filter(|one| one.is_there);
+        let of_worktrees = there.clone().filter_map(|one| self.task_of(one.branch.as_deref()?));
+        let of_folders = there.filter_map(|one| self.task_in(&one.folder));
         let branches = self.repository.local_branches()?;
         let of_branches = branches.iter().filter_map(|(name, _)| self.task_of(name));
-        let of_folders = fs::read_dir(&self.root).into_iter().flatten().flatten();
-        let of_folders = of_folders.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
         let known: BTreeSet<TaskId> = of_worktrees.chain(of_branches).chain(of_folders).collect();
         let is_asked = |task: &TaskId| tasks.is_empty() || tasks.contains(task);
-        known.into_iter().filter(is_asked).map(|task| self.state_of(task, find)).collect()
+        let state = |task| self.state_of(task, find, false);
+        known.into_iter().filter(is_asked).map(state).collect()
     }
 
-    fn state_of(&self, task: TaskId, find: &FindTask<'_>) -> Result<WorkspaceState, ProjectError> {
+    /// Returns the task whose worktree, landing or fork's branch has that folder.
+    fn task_in(&self, folder: &Path) -> Option<TaskId> {
+        let name = folder.strip_prefix(self.real_root()).ok()?.to_str()?;
+        name.strip_prefix("landing.").unwrap_or(name).split('.').next()?.parse().ok()
+    }
+
+    /// `is_locked`: this process has the right to work in the task's worktree.
+    fn state_of(
+        &self,
+        task: TaskId,
+        find: &FindTask<'_>,
+        is_locked: bool,
+    ) -> Result<WorkspaceState, ProjectError> {
         let found = find(&task)?;
         let base = match &found {
-            Some((task, _)) => self.base_of(task)?,
+            Some(task) => self.base_of(task)?,
             None => self.note_of(&task)?.map(|note| note.base),
         };
-        let worktree = self.worktree_of(&task)?;
-        let is_over = found.as_ref().is_none_or(|(_, is_over)| *is_over);
-        let kept = match self.reason_to_keep(&task, is_over, base.as_ref(), worktree.as_ref()) {
-            Ok(kept) => kept,
-            Err(error) => Some(StayReason::Git(error.problem())),
+        let worktree = self.linked(&task)?;
+        let kept = if !is_locked && self.is_in_use(&task)? {
+            Some(StayReason::InUse)
+        } else if found.is_some_and(|task| !task.status.is_finished()) {
+            Some(StayReason::Open)
+        } else {
+            let kept = self.reason_to_keep(&task, base.as_ref(), worktree.as_ref());
+            kept.unwrap_or_else(|error| Some(StayReason::Git(error.problem())))
         };
         let (branch, head) = (self.branch_of(&task), self.head_of(&task)?);
-        Ok(WorkspaceState {
-            branch,
-            folder: worktree.map(|one| one.folder),
-            base,
-            head,
-            kept,
-            task,
-        })
+        let folder = worktree.map(|one| one.folder);
+        Ok(WorkspaceState { task, branch, folder, base, head, kept })
     }
 
-    /// Returns the reason why the task's worktree and branch must stay.
+    /// Returns the reason why the worktree and the branch of a task that is over must stay.
     fn reason_to_keep(
         &self,
         task: &TaskId,
-        is_over: bool,
         base: Option<&BranchName>,
         worktree: Option<&LinkedWorktree>,
     ) -> Result<Option<StayReason>, ProjectError> {
-        if self.is_in_use(task)? {
-            return Ok(Some(StayReason::InUse));
-        }
-        if !is_over {
-            return Ok(Some(StayReason::Open));
-        }
-        if let Some(why) = worktree.and_then(|one| one.lock.clone()) {
-            return Ok(Some(StayReason::Locked(why)));
-        }
-        if let Some(one) = worktree {
+        if let Some(one) = worktree.filter(|one| one.is_whole) {
+            if let Some(why) = &one.lock {
+                return Ok(Some(StayReason::Locked(why.clone())));
+            }
             let repository = Repository::discover(&one.folder)?;
             if let Err(GitError::Waiting { reason, is_lasting: false }) = repository.head() {
                 return Ok(Some(StayReason::Git(reason)));
             }
-            let left = self.agents_files(task, &one.folder, &repository)?.len();
+            let left = self.agents_files(task, &repository)?.len();
             if left > 0 {
                 return Ok(Some(StayReason::Uncommitted(left)));
             }
         }
-        let heads = self.heads(task, worktree)?;
-        if heads.is_empty() {
+        if worktree.is_none() && self.head_of(task)?.is_none() {
             return Ok(None);
         }
         let tip = match base {
@@ -144,7 +144,7 @@ impl TaskWorktrees {
             None => None,
         };
         let Some(tip) = tip else { return Ok(Some(StayReason::NoBase)) };
-        for head in heads {
+        for head in self.heads(task, worktree)? {
             if !self.repository.has_arrived(head, tip)? {
                 return Ok(Some(StayReason::NotLanded));
             }
@@ -173,165 +173,130 @@ impl TaskWorktrees {
         Ok(checked_out.into_iter().chain(kept).chain(self.head_of(task)?).collect())
     }
 
-    /// Removes the worktree and the branch of a task whose work has arrived. Returns the reason if something has come in between.
+    /// Removes the worktree and the branch of a task whose work has arrived. `is_forced`: also the worktree of another one, whose branch
+    /// stays. Keeps under `refs/aof/salvage/` what no branch has. Returns the reason if it stays.
     pub(crate) fn remove(
         &self,
-        state: &WorkspaceState,
+        task: &TaskId,
         find: &FindTask<'_>,
+        is_forced: bool,
     ) -> Result<Option<StayReason>, ProjectError> {
-        let task = &state.task;
         let Some((_lock, _)) = self.lock(&format!("{task}.lock"), &|| true)? else {
             return Ok(Some(StayReason::InUse));
         };
-        let over = find(task)?.is_none_or(|(_, is_over)| is_over);
-        let worktree = self.worktree_of(task)?;
-        // The lock is ours, so that only the other reasons count.
-        let kept = self.reason_to_keep(task, over, state.base.as_ref(), worktree.as_ref())?;
-        if let Some(kept) = kept.filter(|kept| *kept != StayReason::InUse) {
-            return Ok(Some(kept));
+        // Something may have come in between.
+        let kept = self.state_of(task.clone(), find, true)?.kept;
+        let worktree = self.linked(task)?;
+        let removed = match &worktree {
+            _ if kept.is_some() && !is_forced => return Ok(kept),
+            None if kept.is_some() => return Ok(kept),
+            Some(one) => self.remove_worktree(task, one),
+            None => self.salvage(task, None).map(|()| None),
+        };
+        match removed {
+            Ok(None) if kept.is_some() => self.keep(task).map(|()| None),
+            Ok(None) => self.forget(task),
+            Ok(why) => Ok(why),
+            Err(error) => Ok(Some(StayReason::Git(error.problem()))),
         }
-        if let Some(one) = &worktree {
-            let left_behind = self.left_behind(task, one)?;
-            if !left_behind.is_empty() {
-                self.salvage(task, one, left_behind)?;
-            }
-            self.remove_made(task, &one.folder)?;
-            if let Err(error) = self.repository.remove_work_folder(&one.folder, false) {
-                if !error.to_string().contains("submodule") {
-                    return Ok(Some(StayReason::Git(error.to_string())));
-                }
-                // Git removes a worktree with submodules by force alone.
-                self.salvage(task, one, Vec::new())?;
-                self.repository.remove_work_folder(&one.folder, true)?;
-            }
-        }
-        self.forget(task)?;
-        Ok(None)
     }
 
-    /// Removes the worktree of a task whatever is in it, and keeps that under `refs/aof/salvage/`. Its branch stays unless its work has
-    /// arrived.
-    pub(crate) fn remove_by_force(
+    fn remove_worktree(
         &self,
-        state: &WorkspaceState,
+        task: &TaskId,
+        one: &LinkedWorktree,
     ) -> Result<Option<StayReason>, ProjectError> {
-        let task = &state.task;
-        let Some((_lock, _)) = self.lock(&format!("{task}.lock"), &|| true)? else {
-            return Ok(Some(StayReason::InUse));
-        };
-        let Some(one) = self.worktree_of(task)? else { return Ok(state.kept.clone()) };
-        if let Some(why) = one.lock {
-            return Ok(Some(StayReason::Locked(why)));
+        if !one.is_whole {
+            let Some(_lock) = self.lock("lock", &|| true)? else {
+                return Ok(Some(StayReason::InUse));
+            };
+            self.repository.remove_work_folder(&one.folder, true)?;
+            return Ok(None);
         }
-        let repository = Repository::discover(&one.folder)?;
-        let left = repository.left_files()?;
+        if let Some(why) = &one.lock {
+            return Ok(Some(StayReason::Locked(why.clone())));
+        }
+        let left = Repository::discover(&one.folder)?.left_files()?;
         if let Some(inner) = left.iter().find(|file| file.path.ends_with('/')) {
             let why = format!("`{}` is a git repository of its own, which is not kept", inner.path);
             return Ok(Some(StayReason::Git(why)));
         }
-        let left_behind = self.left_behind(task, &one)?;
-        self.salvage(task, &one, left_behind)?;
-        self.keep(task)?;
-        self.repository.remove_work_folder(&one.folder, true)?;
+        self.salvage(task, Some(one))?;
+        self.repository.remove_work_folder(&one.folder, false)?;
         Ok(None)
     }
 
-    /// Returns commits that only the worktree's reflog knows: made there with a detached HEAD, or replaced since.
-    fn left_behind(
+    /// Keeps, under a reference of the task, what only the worktree or git's records of its removed folders know: changed files, and
+    /// commits that no branch reaches.
+    pub(super) fn salvage(
         &self,
         task: &TaskId,
-        worktree: &LinkedWorktree,
-    ) -> Result<Vec<CommitId>, ProjectError> {
-        let heads = self.heads(task, Some(worktree))?;
-        Ok(self.repository.unreachable_of_reflog(worktree, &heads)?)
-    }
-
-    /// Keeps the head and the uncommitted files of a worktree, and these commits, under a reference of the task.
-    fn salvage(
-        &self,
-        task: &TaskId,
-        worktree: &LinkedWorktree,
-        others: Vec<CommitId>,
+        worktree: Option<&LinkedWorktree>,
     ) -> Result<(), ProjectError> {
-        let name = salvage_reference(task);
-        let before = self.repository.commit_named(&name)?;
-        let mut parents: Vec<CommitId> = worktree.head.into_iter().collect();
-        for commit in before.into_iter().chain(others) {
-            if !parents.contains(&commit) {
-                parents.push(commit);
-            }
-        }
-        let message = format!("{task}: what a removed workspace had\n");
-        let repository = Repository::discover(&worktree.folder)?;
-        let commit = repository.write_salvage(&parents, &message)?;
-        Ok(self.repository.move_reference(&name, commit, before)?)
-    }
-
-    /// Keeps what only git's records of the task's removed folders know.
-    pub(super) fn salvage_removed(&self, task: &TaskId) -> Result<(), ProjectError> {
-        let folder = fs::canonicalize(&self.root).unwrap_or_else(|_| self.root.clone());
-        let folder = folder.join(task.as_str());
+        let name = format!("refs/aof/salvage/{task}");
         for one in self.repository.linked_worktrees()? {
-            if one.is_there || one.folder != folder {
+            let is_here = worktree.is_some_and(|here| here.folder == one.folder);
+            if !is_here && (one.is_there || !one.is_named(task.as_str())) {
                 continue;
             }
-            let name = salvage_reference(task);
             let before = self.repository.commit_named(&name)?;
-            let heads = self.heads(task, None)?.into_iter().chain(before).collect();
-            let mut lost = self.repository.unreachable_of_reflog(&one, &heads)?;
-            let Some(tree) = lost.first().map(|last| format!("{last}^{{tree}}")) else { continue };
-            lost.extend(before);
+            let lost = self.repository.unreachable_of_reflog(&one, before)?;
+            let tree = if is_here {
+                let there = Repository::discover(&one.folder)?;
+                let note = self.note_of(task)?.filter(|note| !note.is_mixed);
+                let is_made =
+                    |file| note.as_ref().is_some_and(|note| note.is_as_made(file, &there));
+                if lost.is_empty() && there.left_files()?.iter().all(is_made) {
+                    continue;
+                }
+                there.write_tree_of_files()?
+            } else {
+                let Some(last) = lost.first() else { continue };
+                format!("{last}^{{tree}}")
+            };
+            // Git ignores a parent that is named twice.
+            let head = one.head.filter(|head| self.repository.has_commit(*head));
+            let parents: Vec<CommitId> = head.into_iter().chain(before).chain(lost).collect();
             let message = format!("{task}: what a removed workspace had\n");
-            let commit = self.repository.write_commit_of_tree(&tree, &lost, &message)?;
+            let commit = self.repository.write_commit_of_tree(&tree, &parents, &message)?;
             self.repository.move_reference(&name, commit, before)?;
         }
         Ok(())
     }
 
-    /// Removes the untracked files that set-up made, so that git can tell whether there are others.
-    fn remove_made(&self, task: &TaskId, folder: &Path) -> Result<(), ProjectError> {
-        let made = self.note_of(task)?.map(|note| note.made).unwrap_or_default();
-        let repository = Repository::discover(folder)?;
-        for file in repository.left_files()? {
-            if made.contains_key(&file.path) && file.is_untracked {
-                let _ = fs::remove_file(folder.join(&file.path));
-            } else if made.contains_key(&file.path) {
-                repository.restore_file(&file.path)?;
+    /// Removes all the rest of a task whose work has arrived: its branch, its note, and what killed processes left of forks and landings.
+    fn forget(&self, task: &TaskId) -> Result<Option<StayReason>, ProjectError> {
+        let folder = self.open_root()?;
+        for one in self.repository.linked_worktrees()? {
+            let is_its = self.task_in(&one.folder).as_ref() == Some(task);
+            if !one.is_there || !is_its || one.folder == self.folder_of(task, None) {
+                continue;
             }
+            let name = one.folder.file_name().unwrap_or_default().to_string_lossy();
+            let lock = format!("{name}.lock");
+            let Some(_lock) = self.lock(&lock, &|| true)? else {
+                return Ok(Some(StayReason::InUse));
+            };
+            self.remove_detached(&one.folder)?;
+            folder.remove(lock)?;
         }
-        Ok(())
-    }
-
-    /// Removes the branch and the note of a task whose work has arrived.
-    fn forget(&self, task: &TaskId) -> Result<(), ProjectError> {
         self.keep(task)?;
         if let Some(head) = self.head_of(task)? {
             let name = format!("refs/heads/{}", self.branch_of(task));
             self.repository.delete_reference(&name, head)?;
         }
-        if self.root.is_dir() {
-            let folder = Folder::open(&self.root, "")?;
-            for name in [note_name(task), format!("{task}.lock")] {
-                if folder.kind(&name)?.is_some() {
-                    folder.remove(&name)?;
-                }
-            }
+        for name in [note_name(task), format!("{task}.lock")] {
+            folder.remove(&name)?;
         }
-        Ok(())
+        Ok(None)
     }
 
-    /// Removes the worktree of a fork's branch, in which nothing is kept.
+    /// Removes the worktree of a fork's branch or a landing, in which nothing is kept.
     pub(crate) fn remove_detached(&self, folder: &Path) -> Result<(), ProjectError> {
-        let real = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
         let all = self.repository.linked_worktrees()?;
-        if all.iter().any(|one| one.folder == real && one.branch.is_none()) {
-            self.repository.remove_work_folder(&real, true)?;
+        if let Some(one) = all.iter().find(|one| one.folder == folder) {
+            self.repository.remove_work_folder(folder, !one.is_whole)?;
         }
         Ok(())
     }
-}
-
-/// Returns the reference that keeps what a removed worktree of the task had.
-fn salvage_reference(task: &TaskId) -> String {
-    format!("refs/aof/salvage/{task}")
 }

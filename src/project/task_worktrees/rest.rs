@@ -51,7 +51,7 @@ impl TaskWorktrees {
             }
             Ok(_) => {}
         }
-        let left = self.agents_files(task, &found.folder, &repository)?;
+        let left = self.agents_files(task, &repository)?;
         if !left.is_empty() {
             if self.settings.uncommitted == UncommittedPolicy::Refuse {
                 let problem = format!("these files are not committed: {}", named(&left));
@@ -73,7 +73,7 @@ impl TaskWorktrees {
     /// Fails if the task's worktree has files that are not committed.
     pub(crate) fn ensure_committed(&self, task: &TaskId) -> Result<(), ProjectError> {
         let Some(found) = self.worktree_of(task)? else { return Ok(()) };
-        let left = self.agents_files(task, &found.folder, &Repository::discover(&found.folder)?)?;
+        let left = self.agents_files(task, &Repository::discover(&found.folder)?)?;
         if left.is_empty() {
             return Ok(());
         }
@@ -85,17 +85,14 @@ impl TaskWorktrees {
     pub(super) fn agents_files(
         &self,
         task: &TaskId,
-        folder: &Path,
         repository: &Repository,
     ) -> Result<Vec<LeftFile>, ProjectError> {
-        let made = self.note_of(task)?.map(|note| note.made).unwrap_or_default();
         let mut left = repository.left_files()?;
-        left.retain(|file| {
-            let Some(blob) = made.get(&file.path) else { return true };
+        if let Some(note) = self.note_of(task)? {
             // A new file of set-up stays its own; a changed one may have been changed again.
-            let now = repository.hash_file(&folder.join(&file.path));
-            !file.is_untracked && now.map(|blob| blob.to_string()).unwrap_or_default() != *blob
-        });
+            let is_own = |file: &LeftFile| file.is_untracked || note.is_as_made(file, repository);
+            left.retain(|file| !note.made.contains_key(&file.path) || !is_own(file));
+        }
         Ok(left)
     }
 

@@ -8,36 +8,18 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::worktrees::{branch_of, folder_of, is_same};
+use super::worktrees::LinkedWorktree;
 use crate::command;
 use crate::error::{During, GitError};
 use crate::id::CommitId;
 use crate::objects::commit::Person;
 use crate::objects::git_file;
 use crate::repository::handle::Repository;
-use crate::repository::open::link_of;
 
 /// The time limit for checking out, adding or hashing many files.
 const TIMEOUT: Duration = Duration::from_mins(30);
 /// The most commits of a base that are compared with the changes of a branch.
 const MOST_COMPARED: usize = 1000;
-
-/// A worktree that git has a record of.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LinkedWorktree {
-    /// The folder of its files.
-    pub folder: PathBuf,
-    /// `None` with a detached HEAD.
-    pub branch: Option<String>,
-    /// The commit that is checked out.
-    pub head: Option<CommitId>,
-    /// The reason why it is locked; empty if none was given.
-    pub lock: Option<String>,
-    /// True if the folder is there, and belongs to this repository.
-    pub is_there: bool,
-    /// The folder of git's record of it.
-    record: PathBuf,
-}
 
 /// A changed file of a worktree, which git does not ignore.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,6 +36,8 @@ pub struct LeftFile {
 pub enum NewCheckout<'a> {
     /// An existing branch.
     Branch(&'a str),
+    /// A new branch that tracks a remote's, as `origin/aof`.
+    Tracking(&'a str, &'a str),
     /// A new branch at a commit.
     NewBranch(&'a str, CommitId),
     /// A commit, with a detached HEAD.
@@ -61,25 +45,6 @@ pub enum NewCheckout<'a> {
 }
 
 impl Repository {
-    /// Returns the worktrees besides the main one, and those whose folder is gone.
-    pub fn linked_worktrees(&self) -> Result<Vec<LinkedWorktree>, GitError> {
-        let mut found = Vec::new();
-        for record in self.records() {
-            let Some(folder) = folder_of(&record) else { continue };
-            let head = git_file::read_text(&record.join("HEAD")).unwrap_or_default();
-            let head = match head.strip_prefix("ref: ") {
-                Some(reference) => self.read_reference(reference.trim_end())?,
-                None => head.trim_end().parse().ok(),
-            };
-            let is_there = link_of(&folder).is_some_and(|link| is_same(&link, &record));
-            let lock = git_file::read_text(&record.join("locked")).ok();
-            let lock = lock.map(|reason| reason.trim().to_owned());
-            let branch = branch_of(&record);
-            found.push(LinkedWorktree { folder, branch, head, lock, is_there, record });
-        }
-        Ok(found)
-    }
-
     /// Adds a worktree. Git inherits the lock on the open file until it ends.
     pub fn add_work_folder(
         &self,
@@ -92,6 +57,9 @@ impl Repository {
         git.args(["worktree", "add", "--force", "--quiet"]);
         match checkout {
             NewCheckout::Branch(branch) => git.arg("--").arg(folder).arg(branch),
+            NewCheckout::Tracking(branch, from) => {
+                git.args(["--track", "-b", branch, "--"]).arg(folder).arg(from)
+            }
             NewCheckout::NewBranch(branch, commit) => {
                 git.args(["-b", branch, "--no-track", "--"]).arg(folder).arg(commit.to_string())
             }
@@ -102,13 +70,10 @@ impl Repository {
         command::run_git_holding(git, held, TIMEOUT)
     }
 
-    /// Removes a worktree. Without force, git refuses if it is locked, or has changed or untracked files.
-    pub fn remove_work_folder(&self, folder: &Path, is_forced: bool) -> Result<(), GitError> {
+    /// Removes a worktree with all that is in it. If it is locked, git refuses, unless that is to be ignored.
+    pub fn remove_work_folder(&self, folder: &Path, even_locked: bool) -> Result<(), GitError> {
         let mut git = self.worktree_git();
-        git.args(["worktree", "remove"]);
-        if is_forced {
-            git.args(["--force"]);
-        }
+        git.args(["worktree", "remove", "--force"]).args(even_locked.then_some("--force"));
         git.arg("--").arg(folder);
         command::run_git_for(git, &[], TIMEOUT).map(drop)
     }
@@ -167,8 +132,8 @@ impl Repository {
         head.commit.ok_or(GitError::Unchanged)
     }
 
-    /// Writes a commit of all files of this worktree that git does not ignore, on no branch. The worktree and its index stay.
-    pub fn write_salvage(&self, parents: &[CommitId], message: &str) -> Result<CommitId, GitError> {
+    /// Writes a tree of all files of this worktree that git does not ignore, and returns its name. The worktree and its index stay.
+    pub fn write_tree_of_files(&self) -> Result<String, GitError> {
         let index = self.git_dir().join(format!("aof-salvage-{}", std::process::id()));
         let run = |words: &[&str]| {
             let mut git = self.git_command();
@@ -181,8 +146,7 @@ impl Repository {
             run(&["write-tree"])
         })();
         let _ = std::fs::remove_file(&index);
-        let tree = String::from_utf8_lossy(&written?).trim().to_owned();
-        self.write_commit_of_tree(&tree, parents, message)
+        Ok(String::from_utf8_lossy(&written?).trim().to_owned())
     }
 
     /// Writes a commit with these parents and the tree of a commit, on no branch.
@@ -199,11 +163,11 @@ impl Repository {
         String::from_utf8_lossy(&id).trim().parse().map_err(|_| GitError::Unchanged)
     }
 
-    /// Returns the commits of a worktree's reflog that are reachable from none of these and no branch.
+    /// Returns the commits of a worktree's reflog that are reachable neither from this one nor from a branch, the newest first.
     pub fn unreachable_of_reflog(
         &self,
         worktree: &LinkedWorktree,
-        heads: &BTreeSet<CommitId>,
+        known: Option<CommitId>,
     ) -> Result<Vec<CommitId>, GitError> {
         let log = git_file::read_text(&worktree.record.join("logs/HEAD")).unwrap_or_default();
         let new = log.lines().filter_map(|line| line.split(' ').nth(1)?.parse().ok());
@@ -213,7 +177,7 @@ impl Repository {
         }
         let mut git = self.worktree_git();
         git.args(["rev-list", "--ignore-missing", "--stdin", "--not", "--branches"]);
-        git.args(heads.iter().map(CommitId::to_string));
+        git.args(known.map(|known| known.to_string()));
         let names: Vec<String> = seen.iter().map(CommitId::to_string).collect();
         let missing = command::run_git_for(git, names.join("\n").as_bytes(), TIMEOUT)?;
         let missing = String::from_utf8_lossy(&missing);
@@ -222,14 +186,6 @@ impl Repository {
             .filter_map(|line| line.parse().ok())
             .filter(|id| seen.contains(id))
             .collect())
-    }
-
-    /// Restores a tracked file of this worktree to HEAD's version, in the index too.
-    pub fn restore_file(&self, path: &str) -> Result<(), GitError> {
-        let mut git = self.git_command();
-        git.args(["--literal-pathspecs", "restore", "--source=HEAD", "--staged", "--worktree"]);
-        git.arg("--").arg(self.worktree_root().join(path));
-        command::run_git(git, &[]).map(drop)
     }
 
     /// Returns the untracked files that match these patterns of `.gitignore`, or those of a file; they may be ignored.

@@ -1,20 +1,15 @@
 //! Other worktrees of the repository: finds where a branch is checked out, and adds worktrees.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
-use crate::command;
 use crate::error::{During, GitError};
 use crate::id::{CommitId, ObjectId};
 use crate::objects::commit::Person;
 use crate::objects::git_file;
 use crate::repository::handle::Repository;
 use crate::repository::open::link_of;
-
-/// The time limit for checking out a branch: it may be large, and the disk slow.
-const CHECKOUT_TIMEOUT: Duration = Duration::from_mins(30);
 
 /// Another worktree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +35,34 @@ impl OtherHead {
     pub fn name(&self) -> String {
         let branch = self.branch.as_ref().map(|branch| format!(" (branch `{branch}`)"));
         format!("the worktree `{}`{}", self.folder.display(), branch.unwrap_or_default())
+    }
+}
+
+/// A worktree that git has a record of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LinkedWorktree {
+    /// The folder of its files.
+    pub folder: PathBuf,
+    /// `None` with a detached HEAD.
+    pub branch: Option<String>,
+    /// The commit that is checked out.
+    pub head: Option<CommitId>,
+    /// The reason why it is locked; empty if none was given.
+    pub lock: Option<String>,
+    /// True if the folder is there, and belongs to this repository.
+    pub is_there: bool,
+    /// True if git has finished checking it out.
+    pub is_whole: bool,
+    /// The folder of git's record of it.
+    pub(crate) record: PathBuf,
+}
+
+impl LinkedWorktree {
+    /// Returns whether the folder had that name when it was added: git names its record so, with a number if there was one.
+    pub fn is_named(&self, name: &str) -> bool {
+        let record = self.record.file_name().and_then(|record| record.to_str());
+        let rest = record.and_then(|record| record.strip_prefix(name));
+        rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
     }
 }
 
@@ -87,26 +110,45 @@ impl Repository {
         })
     }
 
+    /// Returns the worktrees besides the main one, and those whose folder is gone.
+    pub fn linked_worktrees(&self) -> Result<Vec<LinkedWorktree>, GitError> {
+        let mut found = Vec::new();
+        for record in self.records() {
+            let Some(folder) = folder_of(&record) else { continue };
+            let head = self.head_in(&record)?;
+            let is_there = link_of(&folder).is_some_and(|link| is_same(&link, &record));
+            let lock = git_file::read_text(&record.join("locked")).ok();
+            let lock = lock.map(|reason| reason.trim().to_owned());
+            let (branch, is_whole) = (branch_of(&record), is_whole(&record));
+            found.push(LinkedWorktree { folder, branch, head, lock, is_there, is_whole, record });
+        }
+        Ok(found)
+    }
+
     /// Returns the commits that other worktrees have checked out, leaving out those without one.
     pub fn other_heads(&self) -> Result<Vec<OtherHead>, GitError> {
-        let linked = self.records().into_iter().filter_map(|record| {
-            let folder = folder_of(&record).filter(|_| !is_same(&record, self.git_dir()))?;
-            link_of(&folder).is_some_and(|link| is_same(&link, &record)).then_some((record, folder))
-        });
-        let is_linked = !is_same(self.git_dir(), self.common_dir());
-        let main = is_linked.then(|| self.main_folder()).flatten();
-        let main = main.map(|folder| (self.common_dir().to_owned(), folder));
         let mut heads = Vec::new();
-        for (git_dir, folder) in main.into_iter().chain(linked) {
-            let head = git_file::read_text(&git_dir.join("HEAD")).unwrap_or_default();
-            let commit = match head.strip_prefix("ref: ") {
-                Some(reference) => self.read_reference(reference.trim_end())?,
-                None => head.trim_end().parse().ok(),
-            };
-            let branch = branch_of(&git_dir);
-            heads.extend(commit.map(|commit| OtherHead { folder, branch, commit }));
+        if !is_same(self.git_dir(), self.common_dir())
+            && let Some(folder) = self.main_folder()
+            && let Some(commit) = self.head_in(self.common_dir())?
+        {
+            heads.push(OtherHead { folder, branch: branch_of(self.common_dir()), commit });
         }
+        let linked = self.linked_worktrees()?.into_iter();
+        let others = linked.filter(|one| one.is_there && !is_same(&one.record, self.git_dir()));
+        heads.extend(others.filter_map(|LinkedWorktree { folder, branch, head, .. }| {
+            head.map(|commit| OtherHead { folder, branch, commit })
+        }));
         Ok(heads)
+    }
+
+    /// Returns the commit that a worktree has checked out, given its folder in the repository.
+    pub(crate) fn head_in(&self, git_dir: &Path) -> Result<Option<CommitId>, GitError> {
+        let head = git_file::read_text(&git_dir.join("HEAD")).unwrap_or_default();
+        match head.strip_prefix("ref: ") {
+            Some(reference) => self.read_reference(reference.trim_end()),
+            None => Ok(head.trim_end().parse().ok()),
+        }
     }
 
     /// Returns the folder of the main worktree, if there is one.
@@ -144,28 +186,6 @@ impl Repository {
             }
         }
         Ok(None)
-    }
-
-    /// Checks the branch out in a folder; creates it from the remote's if it does not exist. Git inherits the lock on the open
-    /// file until it ends.
-    pub fn add_worktree(
-        &self,
-        folder: &Path,
-        branch: &str,
-        source: &BranchSource,
-        held: &File,
-    ) -> Result<(), GitError> {
-        let mut git = self.worktree_git();
-        // `--force` ignores the record of a worktree whose folder was removed.
-        git.args(["worktree", "add", "--force", "--quiet"]);
-        match source {
-            BranchSource::Here => git.arg("--").arg(folder).arg(branch),
-            BranchSource::Remote(from) => {
-                git.args(["--track", "-b", branch, "--"]).arg(folder).arg(from)
-            }
-        };
-        command::run_git_holding(git, held, CHECKOUT_TIMEOUT)?;
-        Ok(())
     }
 
     /// Creates a branch with one empty commit.

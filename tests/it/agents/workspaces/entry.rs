@@ -1,9 +1,35 @@
 //! What agents find in their workspaces after a kill, and what is taken of it at the end.
 
-use super::worktrees::{project, two_gates};
+use super::worktrees::{WRITES, project, two_gates};
 use crate::support::scripted_agents::{shown, stand};
 
+const FORK: &str = "{id: write, role: coders}, {id: check, type: fork, branches: [{id: law, role: laws, canReject: true}, {id: text, role: texts}]}";
 const DONE: &str = "echo '{\"outcome\": \"complete\", \"summary\": \"ok\"}' > $AOF_OUTPUT";
+
+#[test]
+fn a_checkout_that_git_did_not_finish_is_made_again() {
+    let env = two_gates("");
+    let id = env.new_task(&["One"]);
+    let _ = env.aof(&["workspace", "path", &id]).success();
+    let (folder, branch) = (format!(".aof/work/{id}"), format!("aof-work/{id}"));
+    env.git(&["worktree", "remove", &folder]);
+    let half = ["worktree", "add", "--quiet", "--no-checkout", "--lock", "--reason"];
+    env.git(&[&half[..], &["initializing", &folder, &branch]].concat());
+    env.write(&format!("{folder}/code.txt"), "on");
+    let _ = env.aof(&["run", "--all"]).success();
+    assert_eq!(stand(&env, &id), "complete - -");
+    assert_eq!(env.git(&["diff", "--name-only", "main", &branch]), "write.txt\n");
+    // Of a task that is over, it goes.
+    let other = env.new_task(&["Other"]);
+    let _ = env.aof(&["workspace", "path", &other]).success();
+    let folder = format!(".aof/work/{other}");
+    env.git(&["worktree", "remove", &folder]);
+    env.git(&[&half[..], &["initializing", &folder, &format!("aof-work/{other}")]].concat());
+    let _ = env.aof(&["cancel", &other, "-m", "no"]).success();
+    let pruned = env.aof(&["workspace", "prune", &other]).success();
+    assert_eq!(pruned.stdout, "removed AOF-xxxxx\n");
+    assert!(!env.exists(&folder));
+}
 
 #[cfg(target_os = "linux")]
 #[test]
@@ -32,4 +58,18 @@ fn many_files_of_set_up_hold_no_verdict_up() {
     assert_eq!(stand(&env, &id), "complete - -");
     let changed = env.git(&["diff", "--name-only", "main", &format!("aof-work/{id}")]);
     assert_eq!(changed, "write.txt\n");
+}
+
+#[test]
+fn a_branch_that_a_fork_switches_to_is_no_obstacle() {
+    let law = format!(
+        "git switch -q -c try-$AOF_RUN; echo x > x.txt; git add x.txt; git commit -qm x; if test -e $HOME/once; then {DONE}; else touch $HOME/once; echo '{{\"outcome\": \"needs_review\", \"summary\": \"no\", \"blockers\": [\"no\"]}}' > $AOF_OUTPUT; fi"
+    );
+    let env = project("", FORK, &[("coder", WRITES), ("law", &law), ("text", DONE)]);
+    let id = env.new_task(&["One"]);
+    let ran = env.aof(&["run", "--all"]).success();
+    assert_eq!(stand(&env, &id), "complete - -", "{ran}");
+    assert!(!env.exists(&format!(".aof/work/{id}.law")));
+    // The commits there are a branch's.
+    assert_eq!(env.git(&["branch", "--list", "try-*"]).lines().count(), 2);
 }

@@ -12,8 +12,18 @@ const ROUNDS: usize = 13;
 /// The seed, unless `AOF_WORKSPACES_SEED` names another.
 const SEED: u64 = 20_260_216;
 /// Names that git quotes, reads as a pattern or an option, or does not tell apart everywhere.
-const NAMES: [&str; 8] =
-    ["new.txt", "a b.txt", "sub folder/x.txt", "-x", ":(top)y", "quo\"te.txt", "Öl.txt", "NEW.txt"];
+const NAMES: [&str; 9] = [
+    "new.txt",
+    "a b.txt",
+    "sub folder/x.txt",
+    "-x",
+    ":(top)y",
+    "quo\"te.txt",
+    "Öl.txt",
+    "NEW.txt",
+    // Set-up makes it.
+    "made.txt",
+];
 
 /// The work at a task, and the contents that must not be lost, each by its path.
 struct Work {
@@ -222,6 +232,21 @@ impl World {
         }
     }
 
+    /// Lets git forget its records of folders whose tasks are gone, as it does after three months.
+    fn forget_records(&self) {
+        let branches = self.env.git(&["branch", "--list", "aof-work/*"]);
+        let is_gone = |work: &&Work| !work.folder.exists() && !branches.contains(&work.id);
+        for work in self.works.iter().filter(is_gone) {
+            for record in fs::read_dir(self.env.path(".git/worktrees")).unwrap() {
+                let record = record.unwrap().path();
+                let link = fs::read_to_string(record.join("gitdir")).unwrap();
+                if link.contains(&work.id) && !Path::new(link.trim()).exists() {
+                    fs::remove_dir_all(record).unwrap();
+                }
+            }
+        }
+    }
+
     /// Returns all that is the person's: the configuration, the stashes, the files, and what is checked out.
     fn persons(&self) -> [String; 4] {
         [
@@ -242,6 +267,7 @@ impl World {
         }
         let before = self.persons();
         let _ = self.env.aof(&["workspace", "prune"]).success();
+        self.forget_records();
         self.check("prune");
         if forced.len() > 3 {
             let forced: Vec<&str> = forced.iter().map(String::as_str).collect();
@@ -256,7 +282,9 @@ impl World {
 fn no_file_is_lost_whatever_happens() {
     let seed = std::env::var("AOF_WORKSPACES_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = seed.unwrap_or(SEED);
-    let env = project("", "{id: write, role: coders}", &[("coder", "true")]);
+    let settings = "workspaces: {copy: [.env], setup: [[sh, -c, 'echo sample > made.txt']]}";
+    let env = project(settings, "{id: write, role: coders}", &[("coder", "true")]);
+    env.write(".env", "KEY=1\n");
     env.git(&["config", "core.hooksPath", ".hooks"]);
     env.write("code.txt", "a person's edit\n");
     env.git(&["stash", "push", "--quiet"]);

@@ -7,7 +7,7 @@ use crate::support::environment::TestEnvironment;
 use crate::support::scripted_agents::{said_at_home, shown, stand};
 
 /// Writes a file that names the visit, and says that everything went well.
-const WRITES: &str = "echo $AOF_TASK > $AOF_GATE.txt; echo '{\"outcome\": \"complete\", \"summary\": \"Did it\"}' > \"$AOF_OUTPUT\"";
+pub(super) const WRITES: &str = "echo $AOF_TASK > $AOF_GATE.txt; echo '{\"outcome\": \"complete\", \"summary\": \"Did it\"}' > \"$AOF_OUTPUT\"";
 
 /// Returns a project whose tasks are on a branch of their own, with these settings and agents, each with its shell command.
 pub(super) fn project(settings: &str, gates: &str, agents: &[(&str, &str)]) -> TestEnvironment {
@@ -132,6 +132,7 @@ fn set_up_and_copied_files_are_never_committed() {
     env.git(&["merge", "--quiet", &format!("aof-work/{id}")]);
     assert_eq!(env.aof(&["workspace", "prune"]).success().stdout, "removed AOF-xxxxx\n");
     assert!(!folder.exists());
+    assert_eq!(env.git(&["for-each-ref", "refs/aof/salvage"]), "");
 }
 
 #[test]
