@@ -123,6 +123,10 @@ pub(crate) fn left_behind(
         && let Some(place) = Workplace::find(&rules, &task, ticket.branch.as_ref())
         && place.work_folder(&rules, &task, agent) == WorkFolder::Worktree
     {
+        // Each attempt at a fork's branch begins in a new one.
+        if ticket.branch.is_some() {
+            return Ok(UncommittedChanges::default());
+        }
         let made = TaskWorktrees::of(workspace, &rules)?.worktree_of(&ticket.task)?;
         let Some(made) = made else { return Ok(UncommittedChanges::default()) };
         return Ok(Repository::discover(&made.folder)?.uncommitted_since(since)?);

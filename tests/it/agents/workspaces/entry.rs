@@ -1,7 +1,7 @@
 //! What agents find in their workspaces after a kill, and what is taken of it at the end.
 
 use super::worktrees::{WRITES, project, two_gates};
-use crate::support::scripted_agents::{shown, stand};
+use crate::support::scripted_agents::{said_at_home, shown, stand};
 
 const FORK: &str = "{id: write, role: coders}, {id: check, type: fork, branches: [{id: law, role: laws, canReject: true}, {id: text, role: texts}]}";
 const DONE: &str = "echo '{\"outcome\": \"complete\", \"summary\": \"ok\"}' > $AOF_OUTPUT";
@@ -72,4 +72,21 @@ fn a_branch_that_a_fork_switches_to_is_no_obstacle() {
     assert!(!env.exists(&format!(".aof/work/{id}.law")));
     // The commits there are a branch's.
     assert_eq!(env.git(&["branch", "--list", "try-*"]).lines().count(), 2);
+}
+
+#[test]
+fn a_second_attempt_at_a_fork_is_not_told_of_the_work_of_others() {
+    let law = format!(
+        "cat $AOF_PROMPT > $HOME/prompt; test -e $HOME/once && {DONE} && exit; touch $HOME/once; echo x > ${{PWD%.law}}/others.txt; exit 1"
+    );
+    let env = project("", FORK, &[("coder", WRITES), ("law", &law), ("text", DONE)]);
+    let path = ".aof/branch/org.yaml";
+    let again = env.read(path).replace("attempts: 1", "attempts: 2, retry: {delay: 1s}");
+    env.write(path, again);
+    env.git(&["-C", ".aof/branch", "commit", "--no-verify", "--quiet", "--all", "-m", "again"]);
+    let id = env.new_task(&["One"]);
+    let _ = env.aof(&["run", "--all"]).success();
+    assert!(env.exists(&format!(".aof/work/{id}/others.txt")));
+    let prompt = said_at_home(&env, "prompt");
+    assert!(prompt.contains("exit status 1") && !prompt.contains("others.txt"), "{prompt}");
 }
