@@ -59,7 +59,7 @@ pub(crate) struct TaskWorktree {
     pub(crate) base: BranchName,
     /// True if what is changed here is not kept.
     pub(crate) is_detached: bool,
-    /// The commit that the scripts of programs are compared with; `None`: the newest one of the base.
+    /// The commit that the scripts of programs are compared with; `None` if the base is gone.
     compared: Option<CommitId>,
     note: WorktreeNote,
     _lock: FileLock,

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use tracing::info;
 
-use enter::setup_ending;
 use watch::Watch;
 
 use super::answer::{RunAnswer, RunQuestion};
@@ -26,7 +25,7 @@ use crate::domain::{
     Visit,
 };
 use crate::project::error::ProjectError;
-use crate::project::task_worktrees::TaskWorktree;
+use crate::project::task_worktrees::{SetupFailed, TaskWorktree};
 use crate::project::trust::RulePrograms;
 use crate::rules::Workplace;
 use crate::storage::StoreError;
@@ -248,7 +247,14 @@ impl<'a> Attempt<'a> {
         let place = match self.enter(&workspace, folder, control) {
             Ok(place) => place,
             Err(failed) => {
-                let (how, why) = setup_ending(failed)?;
+                let (how, why) = match failed {
+                    SetupFailed::Error(error) => return Err(error),
+                    SetupFailed::Stopped => (RunEnding::Stopped, None),
+                    SetupFailed::Program(why) => {
+                        let why = format!("the set-up of its workspace failed: {why}");
+                        (RunEnding::Crash, Some(why))
+                    }
+                };
                 record.end = Some(RunEnd::new((self.project.clock)(), how, why));
                 let kept = folder.note(&record);
                 let (answer, place, took) = (None, None, begun.elapsed());

@@ -25,9 +25,9 @@ pub(crate) enum WorkspaceCommand {
     #[command(after_help = "\
 Examples:
   cd \"$(aof workspace path AOF-7qk)\"     work where the agent worked")]
-    Path(PathArgs),
+    Path(NamedWorkspaceArgs),
     /// Show what the work at a task changes against the branch that it began at
-    Diff(DiffArgs),
+    Diff(NamedWorkspaceArgs),
     /// Remove the worktrees and branches of ended tasks whose work is on their base
     #[command(after_help = "\
 Everything else stays, and is listed with the reason. With --force, the worktrees of the named tasks go in any case; `git log \
@@ -43,14 +43,7 @@ pub(crate) struct WorkspaceListArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct PathArgs {
-    /// The task
-    #[arg(value_name = "ID")]
-    task: TypedTask,
-}
-
-#[derive(Debug, clap::Args)]
-pub(crate) struct DiffArgs {
+pub(crate) struct NamedWorkspaceArgs {
     /// The task
     #[arg(value_name = "ID")]
     task: TypedTask,
@@ -166,7 +159,7 @@ fn shown_size(bytes: u64) -> String {
     }
 }
 
-fn run_path(session: &Session, args: &PathArgs) -> CliResult {
+fn run_path(session: &Session, args: &NamedWorkspaceArgs) -> CliResult {
     let (workspace, _) = session.open("workspace path")?;
     let task = session.ticket(&workspace, &args.task)?.task;
     let made = make(&workspace, &task, &is_stopped, &mut |bytes| {
@@ -178,7 +171,7 @@ fn run_path(session: &Session, args: &PathArgs) -> CliResult {
     Ok(ExitCode::SUCCESS)
 }
 
-fn run_diff(session: &Session, args: &DiffArgs) -> CliResult {
+fn run_diff(session: &Session, args: &NamedWorkspaceArgs) -> CliResult {
     let (workspace, _) = session.open("workspace diff")?;
     let task = session.ticket(&workspace, &args.task)?.task;
     let Some(text) = changes(&workspace, &task)? else {

@@ -109,7 +109,7 @@ impl TaskWorktrees {
         let is_detached = setup.branch.is_some();
         let task = task.clone();
         let base = note.base.clone();
-        let compared = None;
+        let compared = self.tip(&base)?;
         let mut made =
             TaskWorktree { task, folder, branch, base, is_detached, compared, note, _lock: lock };
         if !made.note.is_prepared {

@@ -61,15 +61,8 @@ impl TaskWorktrees {
         programs: &RulePrograms,
         wanted: &dyn Fn(ProgramKind, &str) -> bool,
     ) -> Result<(), ProjectError> {
-        let base = match made.compared {
-            Some(commit) => Some(commit),
-            None => self.tip(&made.base)?,
-        };
-        let changed = self.changed_programs(&made.folder, base, programs, wanted)?;
-        if changed.iter().all(|(path, blob)| made.note.seen.get(path) == Some(blob)) {
-            return Ok(());
-        }
-        let files = self.changed_programs(&made.folder, base, programs, &|_, _| true)?;
+        let files = self.unseen(&made.folder, made.compared, &made.note.seen, programs, wanted)?;
+        let Some(files) = files else { return Ok(()) };
         let unseen = UnseenChanges { files, diff: String::new() };
         if unseen.is_named_by_variable() { Ok(()) } else { Err(unseen.refusal(&made.task)) }
     }
@@ -84,10 +77,9 @@ impl TaskWorktrees {
             return Ok(None);
         };
         let base = self.tip(&base)?;
-        let files = self.changed_programs(&found.folder, base, programs, &|_, _| true)?;
         let seen = self.note_of(&task.id)?.map(|note| note.seen).unwrap_or_default();
-        let is_seen = files.iter().all(|(path, blob)| seen.get(path) == Some(blob));
-        let Some(base) = base.filter(|_| !is_seen) else { return Ok(None) };
+        let files = self.unseen(&found.folder, base, &seen, programs, &|_, _| true)?;
+        let (Some(files), Some(base)) = (files, base) else { return Ok(None) };
         let paths: Vec<String> = files.keys().cloned().collect();
         let diff = Repository::discover(&found.folder)?.diff_text(base, None, &paths)?;
         Ok(Some(UnseenChanges { files, diff }))
@@ -103,6 +95,22 @@ impl TaskWorktrees {
             self.write_note(&task.id, &WorktreeNote { seen: changes.files, ..note })?;
         }
         Ok(())
+    }
+
+    /// Returns all changed files of programs, if nobody has seen one of the wanted ones.
+    fn unseen(
+        &self,
+        folder: &Path,
+        base: Option<CommitId>,
+        seen: &BTreeMap<String, String>,
+        programs: &RulePrograms,
+        wanted: &dyn Fn(ProgramKind, &str) -> bool,
+    ) -> Result<Option<BTreeMap<String, String>>, ProjectError> {
+        let changed = self.changed_programs(folder, base, programs, wanted)?;
+        if changed.iter().all(|(path, blob)| seen.get(path) == Some(blob)) {
+            return Ok(None);
+        }
+        self.changed_programs(folder, base, programs, &|_, _| true).map(Some)
     }
 
     /// Returns the files that these programs name and that differ from the base's, each with the blob of its content.

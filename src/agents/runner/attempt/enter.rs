@@ -4,11 +4,10 @@ use super::Attempt;
 use crate::agents::runner::launch::secrets;
 use crate::agents::runner::run_types::RunControl;
 use crate::domain::WorkFolder;
-use crate::project::error::ProjectError;
 use crate::project::task_worktrees::{SetupFailed, TaskWorktree, TaskWorktrees, WorktreeSetup};
 use crate::project::trust::{ProgramKind, RulePrograms, agent_place};
 use crate::project::workspace::Workspace;
-use crate::storage::runs::{RunAttempt, RunEnding, RunFile};
+use crate::storage::runs::{RunAttempt, RunFile};
 use crate::system::process::{Room, Transcript};
 
 impl Attempt<'_> {
@@ -47,18 +46,5 @@ impl Attempt<'_> {
         let is_its = |kind, at: &str| kind == ProgramKind::Agent && at == place;
         worktrees.ensure_seen(&made, &programs, &is_its)?;
         Ok(Some(made))
-    }
-}
-
-/// Returns how an attempt ended whose set-up failed, and the reason. Fails with an error that another attempt would have as well.
-pub(super) fn setup_ending(
-    failed: SetupFailed,
-) -> Result<(RunEnding, Option<String>), ProjectError> {
-    match failed {
-        SetupFailed::Error(error) => Err(error),
-        SetupFailed::Stopped => Ok((RunEnding::Stopped, None)),
-        SetupFailed::Program(why) => {
-            Ok((RunEnding::Crash, Some(format!("the set-up of its workspace failed: {why}"))))
-        }
     }
 }
