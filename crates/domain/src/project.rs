@@ -373,6 +373,18 @@ impl Org {
         self.agents.as_ref().is_none_or(|agents| agents.contains_key(id))
     }
 
+    /// Returns the registered agents that may do a duty which is the role's: people, if it or the role requires them.
+    pub fn able<'a>(
+        &'a self,
+        role: &RoleId,
+        require_human: bool,
+    ) -> impl Iterator<Item = &'a AgentId> {
+        let role = self.role(role);
+        let human = require_human || role.is_some_and(|role| role.require_human);
+        let agents = role.into_iter().flat_map(|role| &role.agents);
+        agents.filter(move |agent| self.is_registered(agent) && (!human || agent.is_human()))
+    }
+
     /// Returns the number of tasks that hand-out may give the agent, including those it holds; 0 if it is unknown, or a person
     /// without a limit of their own.
     pub fn room(&self, id: &AgentId) -> u32 {

@@ -31,6 +31,7 @@ use aof_domain::{Workflow, words};
 use cases::Cases;
 use explore::StateGraph;
 use projection::Model;
+use serde::Serialize;
 
 /// The most states that are explored.
 pub const MOST_STATES: usize = 12_000;
@@ -52,7 +53,8 @@ words!(
 );
 
 /// The prover's answers about a workflow.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct ProverReport {
     /// The answer to: can a task always come to an end?
     pub ends: ProofVerdict,
@@ -62,6 +64,7 @@ pub struct ProverReport {
     pub promises: Vec<PromiseReport>,
     /// All alarms, those about ends first, those about promises last.
     pub alarms: Vec<Alarm>,
+    #[serde(flatten)]
     pub staffing: Staffing,
     pub cost: Cost,
     /// The number of explored states.
@@ -87,7 +90,7 @@ pub fn prove_workflow(rules: &Rules, workflow: &Workflow, most: usize) -> Prover
             alive: ProofVerdict::Unknown,
             promises: promises_of(rules, workflow, most),
             alarms: Vec::new(),
-            staffing: Staffing { is_cut: true, ..Staffing::default() },
+            staffing: Staffing::default(),
             cost: Cost::default(),
             states: 0,
             either_way: Vec::new(),
@@ -95,7 +98,7 @@ pub fn prove_workflow(rules: &Rules, workflow: &Workflow, most: usize) -> Prover
         };
     }
     let model = Model::new(rules, workflow, None);
-    let cases = Cases::of(rules, workflow, &model.inputs(), &[]);
+    let cases = Cases::of(&model, &[]);
     let graph = StateGraph::explore(&model, &cases, most);
     let stuck = ends::stuck(&model, &cases, &graph);
     // Gates after one that nobody can take are no faults of their own.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::replay::replay;
 use crate::cli::render::changes;
@@ -15,7 +15,7 @@ use crate::files::printable::inert;
 use crate::project::rule_files::{check_worktree, worktree_rule_files};
 use crate::project::rule_lookup::find_workflow;
 use crate::rules::prover::{
-    self, Absence, Alarm, PromiseReport, ProofVerdict, ProverReport, StoryAct, prove_workflow,
+    self, Absence, Alarm, PromiseReport, ProofVerdict, ProverReport, prove_workflow,
 };
 
 /// The most acts of a story that are shown.
@@ -46,7 +46,12 @@ pub(crate) fn run(session: &Session, args: &ProveArgs) -> CliResult {
     let workflow =
         find_workflow(&rules, args.name.as_ref().unwrap_or(&rules.project.default_workflow))?;
     let report = prove_workflow(&rules, workflow, prover::MOST_STATES);
-    session.output.show(|| value(&workflow.name, &report), || text(&workflow.name, &report));
+    let value = || {
+        let mut value = json!(report);
+        value["workflow"] = json!(workflow.name);
+        value
+    };
+    session.output.show(value, || text(&workflow.name, &report));
     if let Some(folder) = &args.replay {
         let told = report.alarms.iter().find(|alarm| !alarm.story.is_empty());
         let Some(alarm) = told else {
@@ -62,53 +67,6 @@ pub(crate) fn run(session: &Session, args: &ProveArgs) -> CliResult {
         replay(session, (&rules, &files), &alarm.story, folder)?;
     }
     Ok(if report.is_refuted() { ExitCode::from(changes::INVALID) } else { ExitCode::SUCCESS })
-}
-
-fn value(name: &WorkflowName, report: &ProverReport) -> Value {
-    let ProverReport {
-        ends,
-        alive,
-        promises,
-        alarms,
-        staffing,
-        cost,
-        states,
-        either_way,
-        unexplored,
-    } = report;
-    let promise = |promise: &PromiseReport| {
-        let PromiseReport { name, verdict, why, story } = promise;
-        json!({"name": name, "verdict": verdict, "why": why, "story": told(story)})
-    };
-    let absence = |absence: &Absence| {
-        let Absence { agent, gates, ways } = absence;
-        json!({"agent": agent, "gates": gates, "ways": ways})
-    };
-    json!({
-        "workflow": name,
-        "ends": ends,
-        "alive": alive,
-        "promises": promises.iter().map(promise).collect::<Vec<_>>(),
-        "alarms": alarms.iter().map(alarm_value).collect::<Vec<_>>(),
-        "gates": staffing.gates,
-        "ways": staffing.ways,
-        "allWaysCounted": !staffing.is_cut,
-        "indispensable": staffing.absences.iter().map(absence).collect::<Vec<_>>(),
-        "cost": {"visits": cost.visits, "starts": cost.starts, "rejections": cost.rejections, "unlimited": cost.unlimited, "counted": cost.is_counted},
-        "states": states,
-        "eitherWay": either_way,
-        "unexplored": unexplored,
-    })
-}
-
-fn told(story: &[StoryAct]) -> Vec<&str> {
-    story.iter().map(|act| act.text.as_str()).collect()
-}
-
-/// Returns an alarm for `--json`.
-pub(crate) fn alarm_value(alarm: &Alarm) -> Value {
-    let Alarm { code, at, message, fix, is_certain, story } = alarm;
-    json!({"code": code, "at": at, "message": message, "fix": fix, "certain": is_certain, "story": told(story)})
 }
 
 /// Returns the report for people: the answers first, then the alarms with their stories.
@@ -202,32 +160,31 @@ fn promise(promise: &PromiseReport) -> String {
 /// Returns who cannot be absent.
 fn indispensable(report: &ProverReport) -> String {
     let staffing = &report.staffing;
-    if staffing.absences.is_empty() && staffing.is_cut {
-        return "not counted: it has too many ways".to_owned();
+    let mut sentences = Vec::new();
+    if !staffing.closed.is_empty() {
+        let gates = listed(&staffing.closed);
+        sentences.push(format!("more agents: nobody can pass {gates}, on any way"));
+    } else if staffing.absences.is_empty() && staffing.is_whole {
+        sentences.push("no single agent: each gate and way stays open without any one".to_owned());
     }
-    if staffing.absences.is_empty() {
-        return "no single agent: each gate and way stays open without any one".to_owned();
+    if !staffing.is_whole {
+        sentences.push("not counted are its ways to the end: it has too many".to_owned());
     }
-    let more = if staffing.is_cut { "at least " } else { "" };
-    let sentence = |absence: &Absence| {
-        let ways = format!("{} of {more}{} ways", absence.ways, staffing.ways);
-        let with_ways = if staffing.ways <= 1 { String::new() } else { format!(" ({ways})") };
-        match absence.gates.len() {
-            0 => format!("without {}, {ways} are closed", absence.agent),
-            1 => {
-                format!(
-                    "without {}, `{}` can never pass{with_ways}",
-                    absence.agent, absence.gates[0]
-                )
-            }
-            count => format!(
-                "without {}, {count} of {} gates can never pass{with_ways}",
-                absence.agent, staffing.gates
+    let sentence = |Absence { agent, gates, ways }: &Absence| {
+        let ways = format!("{ways} of {} ways", staffing.ways);
+        let is_told = staffing.is_whole && staffing.ways > 1;
+        let with_ways = if is_told { format!(" ({ways})") } else { String::new() };
+        match &gates[..] {
+            [] => format!("without {agent}, {ways} are closed"),
+            [gate] => format!("without {agent}, `{gate}` can never pass{with_ways}"),
+            _ => format!(
+                "without {agent}, {} of {} gates can never pass{with_ways}",
+                gates.len(),
+                staffing.gates
             ),
         }
     };
-    let mut sentences: Vec<String> =
-        staffing.absences.iter().take(MOST_AGENTS).map(sentence).collect();
+    sentences.extend(staffing.absences.iter().take(MOST_AGENTS).map(sentence));
     let left = staffing.absences.len().saturating_sub(MOST_AGENTS);
     if left > 0 {
         sentences.push(format!("and {left} more"));

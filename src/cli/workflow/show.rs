@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use serde_json::{Map, Value, json};
 
 use super::draw::{dot, draw, mermaid};
-use super::prove::{alarm_text, alarm_value};
+use super::prove::alarm_text;
 use crate::cli::render::changes;
 use crate::cli::{CliResult, GREEN, RED, Session, YELLOW, bold, cyan, dim, short, styled};
 use crate::domain::{Branch, Gate, Severity, Workflow, WorkflowName};
@@ -403,7 +403,7 @@ fn diff_value(diff: &RulesDiff) -> Value {
 }
 
 fn broken_value((workflow, alarm): &(WorkflowName, Alarm)) -> Value {
-    let mut value = alarm_value(alarm);
+    let mut value = json!(alarm);
     value["workflow"] = json!(workflow);
     value
 }

@@ -48,15 +48,18 @@ impl FunctionCall {
             ConditionFault::new(FaultKind::Refused, span, message, help)
         };
         let span = call.callee.span();
-        let is_meant = |known: &&(&'static str, &str)| matches!(&call.callee, Expression::Identifier(name) if name.name == known.0);
-        let Some((function, example)) = functions.iter().find(is_meant) else {
+        let name = match &call.callee {
+            Expression::Identifier(name) => name.name.as_str(),
+            _ => "",
+        };
+        let Some((function, example)) = functions.iter().find(|known| known.0 == name) else {
             return Err(if functions.is_empty() {
                 let message = "a condition can only call methods, by their names".to_owned();
                 refuse(span, message, "for example `tags.includes('api')`".to_owned())
             } else {
                 let known = listed(functions.iter().map(|(name, _)| name));
                 let help = format!("promises can call {known}");
-                refuse(span, "there is no such function".to_owned(), help)
+                refuse(span, format!("there is no function `{name}`"), help)
             });
         };
         let bytes = |span: Span| span.start as usize..span.end as usize;

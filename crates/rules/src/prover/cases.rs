@@ -47,8 +47,9 @@ pub(crate) struct Cases {
 
 impl Cases {
     /// Returns the kinds of tasks that conditions and these facts tell apart; each begins with each of the lists.
-    pub(crate) fn of(rules: &Rules, workflow: &Workflow, lists: &[Map], watched: &[Fact]) -> Self {
-        let conditions = conditions(rules, workflow);
+    pub(crate) fn of(model: &Model<'_>, watched: &[Fact]) -> Self {
+        let (workflow, lists) = (model.workflow, model.inputs());
+        let conditions = conditions(model.rules, workflow);
         let mut facts = watched.to_vec();
         let mut closed = BTreeMap::new();
         let mut open = Vec::new();
@@ -90,7 +91,7 @@ impl Cases {
             .collect();
         let mut all = Vec::new();
         for ((answers, _), task) in kinds {
-            for input in lists {
+            for input in &lists {
                 let answers = closed.keys().cloned().zip(answers.iter().copied()).collect();
                 all.push(Case { task: begun(&task, input), answers });
             }

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use serde::Serialize;
+
 use crate::act::LOOP_LIMIT;
 use crate::routing::workplace::Workplace;
 use crate::transition::claims::TimeLimits;
@@ -15,7 +17,7 @@ const MOST_RETRIES: u32 = 100;
 const MOST_PLACES: usize = 200_000;
 
 /// The most that a task can cost before a person is asked; `None` without a limit, or if it was not counted.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Cost {
     /// Visits of the longest way.
     pub visits: Option<u64>,
@@ -26,6 +28,7 @@ pub struct Cost {
     /// The settings that would set the missing limits.
     pub unlimited: Vec<String>,
     /// False if there are too many combinations of counters to count it.
+    #[serde(rename = "counted")]
     pub is_counted: bool,
 }
 
@@ -48,56 +51,47 @@ impl Cost {
             }
         }
         let is_bound = !workflow.gates.iter().any(|gate| large(&gate));
-        let mut is_counted = true;
-        let mut most = |weight: Weight| {
-            let most = (is_bound && is_counted).then(|| Longest::find(rules, workflow, weight))?;
-            is_counted = most.is_some();
-            most
-        };
-        Self {
-            visits: most(Weight::Visits),
-            starts: most(Weight::Starts).filter(|_| !looks),
-            rejections: most(Weight::Rejections),
-            unlimited,
-            is_counted,
-        }
+        let most = is_bound.then(|| Longest::find(rules, workflow));
+        let is_counted = most != Some(None);
+        let [visits, starts, rejections] = most.flatten().map_or([None; 3], |most| most.map(Some));
+        let starts = starts.filter(|_| !looks);
+        Self { visits, starts, rejections, unlimited, is_counted }
     }
 }
 
-#[derive(Clone, Copy, PartialEq)]
-enum Weight {
-    Visits,
-    Starts,
-    Rejections,
+/// Visits, starts of agents, and times sent back.
+type Costs = [u64; 3];
+
+fn added(one: Costs, other: Costs) -> Costs {
+    std::array::from_fn(|at| one[at] + other[at])
 }
 
 /// A place on a way: the gate, the gate that sent the task there, and how often it was sent back to each gate.
 type WayPlace = (usize, usize, Vec<u32>);
 
-/// The longest way, by gates and the counters of the ways back.
+/// The longest ways, by gates and the counters of the ways back: each cost by itself.
 struct Longest<'a> {
     rules: &'a Rules,
     workflow: &'a Workflow,
     edges: Vec<Edge>,
-    weight: Weight,
 }
 
 impl<'a> Longest<'a> {
-    fn find(rules: &'a Rules, workflow: &'a Workflow, weight: Weight) -> Option<u64> {
-        let search = Self { rules, workflow, edges: edges(workflow), weight };
+    /// Returns the costs; `None` if there are too many combinations.
+    fn find(rules: &'a Rules, workflow: &'a Workflow) -> Option<Costs> {
+        let search = Self { rules, workflow, edges: edges(workflow) };
         let start = search.place(&first(workflow).id);
         let once = search.longest(&(start, start, vec![0; workflow.gates.len()]))?;
         let rounds = workflow.repeat.as_ref().map_or(1, |repeat| u64::from(repeat.max));
-        Some(once * rounds)
+        Some(once.map(|cost| cost * rounds))
     }
 
     fn place(&self, gate: &GateId) -> usize {
         self.workflow.gate(gate).map_or(0, |(place, _)| place)
     }
 
-    /// Returns the weight of the longest way from there; `None` if there are too many combinations.
-    fn longest(&self, start: &WayPlace) -> Option<u64> {
-        let mut known: HashMap<WayPlace, u64> = HashMap::new();
+    fn longest(&self, start: &WayPlace) -> Option<Costs> {
+        let mut known: HashMap<WayPlace, Costs> = HashMap::new();
         let mut open = vec![(start.clone(), self.ways(start))];
         while let Some((place, ways)) = open.pop() {
             let unknown =
@@ -111,19 +105,22 @@ impl<'a> Longest<'a> {
                 open.push((to, further));
                 continue;
             }
-            let weight =
-                |(here, to): &(u64, Option<WayPlace>)| here + to.as_ref().map_or(0, |to| known[to]);
-            let most = ways.iter().map(weight).max().unwrap_or(0);
+            let costs = |(here, to): &(Costs, Option<WayPlace>)| {
+                to.as_ref().map_or(*here, |to| added(*here, known[to]))
+            };
+            let larger =
+                |one: Costs, other: Costs| std::array::from_fn(|at| one[at].max(other[at]));
+            let most = ways.iter().map(costs).fold(Costs::default(), larger);
             known.insert(place, most);
         }
         known.get(start).copied()
     }
 
-    /// Returns the ways on from a place, each with its weight; those without a place end the work, or ask a person.
-    fn ways(&self, place: &WayPlace) -> Vec<(u64, Option<WayPlace>)> {
+    /// Returns the ways on from a place, each with its costs; those without a place end the work, or ask a person.
+    fn ways(&self, place: &WayPlace) -> Vec<(Costs, Option<WayPlace>)> {
         let (at, sender, counts) = place;
         let gate = &self.workflow.gates[*at];
-        let here = self.weigh(gate);
+        let here = self.visit(gate);
         let mut ways = vec![(here, None)];
         for edge in self.edges.iter().filter(|edge| edge.from == gate.id) {
             let Destination::Gate(to) = &edge.to else { continue };
@@ -131,7 +128,7 @@ impl<'a> Longest<'a> {
             let on = || Some((to, *at, counts.clone()));
             match edge.way {
                 EdgeKind::On => ways.push((here, on())),
-                EdgeKind::Over => ways.push((0, on())),
+                EdgeKind::Over => ways.push((Costs::default(), on())),
                 EdgeKind::Return if to == *sender => ways.push((here, on())),
                 EdgeKind::Back(limit) => self.back(place, here, to, limit, &mut ways),
                 EdgeKind::Return
@@ -147,10 +144,10 @@ impl<'a> Longest<'a> {
     fn back(
         &self,
         (at, _, counts): &WayPlace,
-        here: u64,
+        here: Costs,
         to: usize,
         limit: u32,
-        ways: &mut Vec<(u64, Option<WayPlace>)>,
+        ways: &mut Vec<(Costs, Option<WayPlace>)>,
     ) {
         let enter = |to: usize| {
             let mut counts = counts.clone();
@@ -160,8 +157,7 @@ impl<'a> Longest<'a> {
         let gate = &self.workflow.gates[*at];
         let escalates = matches!(gate.exits.on_exhausted, Exhausted::Escalate(_));
         if counts[to] < limit || escalates && counts[to] < limit + LOOP_LIMIT {
-            let sent = u64::from(self.weight == Weight::Rejections);
-            ways.push((here + sent, enter(to)));
+            ways.push((added(here, [0, 0, 1]), enter(to)));
         } else if matches!(gate.exits.on_exhausted, Exhausted::Route(_)) {
             let own =
                 |edge: &&Edge| edge.from == gate.id && matches!(edge.way, EdgeKind::Exhausted(_));
@@ -177,26 +173,23 @@ impl<'a> Longest<'a> {
         }
     }
 
-    /// Returns the weight of a visit of the gate.
-    fn weigh(&self, gate: &Gate) -> u64 {
+    /// Returns the costs of a visit of the gate.
+    fn visit(&self, gate: &Gate) -> Costs {
         let one = |place: Workplace<'_>| {
-            let members = self
-                .rules
-                .org
-                .role(place.role)
-                .map(|role| role.agents.as_slice())
-                .unwrap_or_default();
-            let is_started =
-                !place.requires_human(self.rules) && members.iter().any(|agent| !agent.is_human());
-            u64::from(self.weight == Weight::Visits || is_started)
+            let mut able = self.rules.org.able(place.role, place.duty.require_human);
+            [1, u64::from(able.any(|agent| !agent.is_human())), 0]
         };
-        let items = gate.for_each().map_or(1, |each| each.max_items as u64);
-        match (&gate.kind, self.weight) {
-            (_, Weight::Rejections) => 0,
-            (GateKind::Work(_), _) => Workplace::at(gate).map_or(0, one) * items,
-            (GateKind::Condition, weight) => u64::from(weight == Weight::Visits),
-            (GateKind::Fork(fork), _) => {
-                fork.branches.iter().map(|branch| one(Workplace::at_branch(gate, branch))).sum()
+        match &gate.kind {
+            GateKind::Work(_) => {
+                let items = gate.for_each().map_or(1, |each| each.max_items as u64);
+                Workplace::at(gate).map_or(Costs::default(), one).map(|cost| cost * items)
+            }
+            GateKind::Condition => [1, 0, 0],
+            GateKind::Fork(fork) => {
+                let branches = fork.branches.iter();
+                branches
+                    .map(|branch| one(Workplace::at_branch(gate, branch)))
+                    .fold(Costs::default(), added)
             }
         }
     }

@@ -23,6 +23,7 @@ pub struct Alarm {
     pub message: String,
     pub fix: String,
     /// True if it certainly happens; false if it may, depending on what conditions read.
+    #[serde(rename = "certain")]
     pub is_certain: bool,
     /// The acts that lead there, the first one first; empty if none were found, or none can.
     pub story: Vec<StoryAct>,

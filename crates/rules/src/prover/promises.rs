@@ -12,6 +12,7 @@ use crate::condition::promise::CompiledPromise;
 use crate::routing::conditions::ConditionScope;
 use crate::workflow::rules::Rules;
 use aof_domain::{AgentId, Status, Task, Workflow};
+use serde::Serialize;
 use serde_json::Value;
 
 /// The places of the gates where an agent worked, and those of the promise's values that are the agent.
@@ -60,7 +61,7 @@ impl Model<'_> {
 }
 
 /// The prover's answer about a promise.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PromiseReport {
     pub name: String,
     pub verdict: ProofVerdict,
@@ -79,7 +80,7 @@ impl PromiseReport {
     ) -> Self {
         let model = Model::new(rules, workflow, Some(promise));
         let facts = promise.facts.as_deref();
-        let cases = Cases::of(rules, workflow, &model.inputs(), facts.unwrap_or_default());
+        let cases = Cases::of(&model, facts.unwrap_or_default());
         let graph = StateGraph::explore(&model, &cases, most);
         let holds = |task: &Task, seen: &[Value]| {
             let scope = ConditionScope::new(task, &[]);

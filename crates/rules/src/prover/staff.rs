@@ -1,59 +1,82 @@
-//! Those whom a workflow cannot do without: for each way through its gates, whether its gates can be filled without one agent.
+//! Those whom a workflow cannot do without: for each way through its gates, whether its gates can be filled without one agent. The
+//! answer is exact: each way is filled as a whole.
 
 use std::collections::BTreeSet;
 
-use crate::routing::workplace::Workplace;
+use serde::Serialize;
+
+use super::reach::with_branches;
+use crate::transition::claims::TimeLimits;
+use crate::validate::staffing::{MOST_POSTS, fillable};
 use crate::workflow::graph::{Edge, EdgeKind, edges, first};
 use crate::workflow::rules::Rules;
-use aof_domain::{AgentId, Destination, Gate, GateId, GateKind, Identity, JoinStrategy, Workflow};
+use aof_domain::{
+    AgentId, Destination, Duty, Gate, GateId, GateKind, Identity, JoinStrategy, Workflow,
+};
 
-/// The most ways that are counted.
-const MOST_WAYS: usize = 2_000;
+/// The most visits of gates on all ways that are tried.
+const MOST_STEPS: usize = 10_000;
+/// The most choices of branches that are tried together on one way.
+const MOST_CHOICES: usize = 64;
+/// The most branches of a fork of which each choice is tried.
+const MOST_BRANCHES: usize = 8;
 
 /// The absence of one agent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Absence {
     pub agent: AgentId,
     /// The gates that can then never pass.
     pub gates: Vec<GateId>,
-    /// The number of ways to the end that are then closed.
+    /// The number of ways to the end that are then closed, if all were counted.
     pub ways: usize,
 }
 
 /// The gates and ways that the agents of a workflow can fill.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Staffing {
     /// The number of gates at which somebody works.
     pub gates: usize,
-    /// The number of ways to the end.
+    /// The gates that nobody can pass, on no way.
+    pub closed: Vec<GateId>,
+    /// The number of ways to the end, if all were counted.
     pub ways: usize,
-    /// True if there are more ways than were counted.
-    pub is_cut: bool,
+    /// False if there are too many ways to count them: then gates count that nobody can pass by themselves.
+    #[serde(rename = "allWaysCounted")]
+    pub is_whole: bool,
     /// The agents without whom a gate can never pass, or a way is closed.
+    #[serde(rename = "indispensable")]
     pub absences: Vec<Absence>,
 }
 
 impl Staffing {
     pub(crate) fn of(rules: &Rules, workflow: &Workflow) -> Self {
-        let works: Vec<&Gate> =
-            workflow.gates.iter().filter(|gate| gate.kind != GateKind::Condition).collect();
+        let works = |gate: &Gate| gate.kind != GateKind::Condition;
         let all = Search::run(rules, workflow, None);
+        let names = |places: &mut dyn Iterator<Item = &usize>| -> Vec<GateId> {
+            let gates = places.map(|place| &workflow.gates[*place]);
+            gates.filter(|gate| works(gate)).map(|gate| gate.id.clone()).collect()
+        };
         let absence = |agent: &&AgentId| {
             let without = Search::run(rules, workflow, Some(agent));
-            let lost = all.passed.difference(&without.passed);
-            let gates = lost.map(|place| workflow.gates[*place].id.clone()).collect();
-            Absence { agent: (*agent).clone(), gates, ways: all.ways.saturating_sub(without.ways) }
+            let is_cut = all.is_cut || without.is_cut;
+            let gates = names(&mut all.passed(is_cut).difference(&without.passed(is_cut)));
+            let ways = if is_cut { 0 } else { all.ways.saturating_sub(without.ways) };
+            Absence { agent: (*agent).clone(), gates, ways }
         };
-        let agents = rules.org.all_agents();
+        let roles = workflow.roles();
+        let mut agents = rules.org.all_agents();
+        agents.retain(|agent| rules.org.roles_of(agent).any(|role| roles.contains(&role)));
         let mut absences: Vec<Absence> = agents.iter().map(absence).collect();
         absences.retain(|absence| !absence.gates.is_empty() || absence.ways > 0);
         absences.sort_by_key(|absence| std::cmp::Reverse((absence.gates.len(), absence.ways)));
-        Self { gates: works.len(), ways: all.ways, is_cut: all.is_cut, absences }
+        let closed = names(&mut all.entered.difference(&all.passed(all.is_cut)));
+        let gates = workflow.gates.iter().filter(|gate| works(gate)).count();
+        Self { gates, closed, ways: all.ways, is_whole: !all.is_cut, absences }
     }
 }
 
-/// A gate or branch on a way: the gate, who may work there, and the gates whose workers may not.
-#[derive(Clone)]
+/// A gate or branch that must be filled on a way: the gate, who may work there, and the gates whose workers may not.
+#[derive(Clone, PartialEq)]
 struct WayPost<'a> {
     gate: usize,
     agents: Vec<&'a AgentId>,
@@ -61,22 +84,34 @@ struct WayPost<'a> {
 }
 
 struct Search<'a> {
-    rules: &'a Rules,
     workflow: &'a Workflow,
-    absent: Option<&'a AgentId>,
     edges: Vec<Edge>,
-    /// Gates that can pass.
+    /// For each gate, the choices of posts one of which must be filled for it to pass.
+    choices: Vec<Vec<Vec<WayPost<'a>>>>,
+    /// Gates that tasks come to, and those of them that can pass.
+    entered: BTreeSet<usize>,
     passed: BTreeSet<usize>,
+    steps: usize,
     ways: usize,
     is_cut: bool,
 }
 
 impl<'a> Search<'a> {
-    fn run(rules: &'a Rules, workflow: &'a Workflow, absent: Option<&'a AgentId>) -> Self {
-        let (edges, passed) = (edges(workflow), BTreeSet::new());
-        let mut search = Self { rules, workflow, absent, edges, passed, ways: 0, is_cut: false };
+    fn run(rules: &'a Rules, workflow: &'a Workflow, absent: Option<&AgentId>) -> Self {
+        let mut search = Self {
+            workflow,
+            edges: edges(workflow),
+            choices: Vec::new(),
+            entered: BTreeSet::new(),
+            passed: BTreeSet::new(),
+            steps: 0,
+            ways: 0,
+            is_cut: false,
+        };
+        search.choices =
+            (0..workflow.gates.len()).map(|at| search.choices(rules, at, absent)).collect();
         let start = search.place(&first(workflow).id);
-        search.enter(start, &mut BTreeSet::new(), &[]);
+        search.enter(start, &mut BTreeSet::new(), &[Vec::new()]);
         search
     }
 
@@ -84,28 +119,36 @@ impl<'a> Search<'a> {
         self.workflow.gate(gate).map_or(0, |(place, _)| place)
     }
 
-    /// Goes on from a gate, in each way that the agents can fill.
-    fn enter(&mut self, at: usize, seen: &mut BTreeSet<usize>, filled: &[WayPost<'a>]) {
-        if self.ways >= MOST_WAYS {
-            self.is_cut = true;
+    /// Returns the gates that can pass; if not all ways were tried, those that can pass by themselves.
+    fn passed(&self, is_cut: bool) -> BTreeSet<usize> {
+        if !is_cut {
+            return self.passed.clone();
+        }
+        (0..self.choices.len()).filter(|at| !self.choices[*at].is_empty()).collect()
+    }
+
+    /// Goes on from a gate, in each way that the agents can fill. `filled` are the choices of posts on the way to it.
+    fn enter(&mut self, at: usize, seen: &mut BTreeSet<usize>, filled: &[Vec<WayPost<'a>>]) {
+        self.is_cut |= self.steps >= MOST_STEPS;
+        if self.steps >= MOST_STEPS || !seen.insert(at) {
             return;
         }
-        if !seen.insert(at) {
-            return;
+        self.steps += 1;
+        self.entered.insert(at);
+        let mut with = Vec::new();
+        for before in filled {
+            for more in &self.choices[at] {
+                let posts = [&before[..], &more[..]].concat();
+                if !with.contains(&posts) && (more.is_empty() || fits(&posts, &mut self.is_cut)) {
+                    with.push(posts);
+                }
+            }
         }
-        let workflow = self.workflow;
-        let gate = &workflow.gates[at];
-        for more in self.fillings(at) {
-            let mut with = filled.to_vec();
-            with.extend(more);
-            if !fits(&with, &mut Vec::new()) {
-                continue;
-            }
-            if gate.kind != GateKind::Condition {
-                self.passed.insert(at);
-            }
+        self.is_cut |= with.len() > MOST_CHOICES;
+        with.truncate(MOST_CHOICES);
+        if !with.is_empty() {
+            self.passed.insert(at);
             self.follow(at, seen, &with, |way| !matches!(way, EdgeKind::Over | EdgeKind::Hold));
-            break;
         }
         self.follow(at, seen, filled, |way| way == EdgeKind::Over);
         seen.remove(&at);
@@ -115,105 +158,96 @@ impl<'a> Search<'a> {
         &mut self,
         at: usize,
         seen: &mut BTreeSet<usize>,
-        filled: &[WayPost<'a>],
+        filled: &[Vec<WayPost<'a>>],
         goes: fn(EdgeKind) -> bool,
     ) {
         let from = &self.workflow.gates[at].id;
-        let next: Vec<Destination> = self
-            .edges
-            .iter()
-            .filter(|edge| edge.from == *from && goes(edge.way))
-            .map(|edge| edge.to.clone())
-            .collect();
-        let mut done = Vec::new();
-        for to in next {
-            if done.contains(&to) {
-                continue;
+        let own = self.edges.iter().filter(|edge| edge.from == *from && goes(edge.way));
+        let mut next: Vec<Destination> = Vec::new();
+        for edge in own {
+            if !next.contains(&edge.to) {
+                next.push(edge.to.clone());
             }
+        }
+        for to in next {
             match &to {
                 Destination::Gate(gate) => self.enter(self.place(gate), seen, filled),
                 Destination::End => self.ways += 1,
                 Destination::Cancelled | Destination::Fail => {}
             }
-            done.push(to);
         }
     }
 
-    /// Returns the sets of posts, one of which must be filled for the gate to pass.
-    fn fillings(&self, at: usize) -> Vec<Vec<WayPost<'a>>> {
-        let workflow = self.workflow;
-        let gate = &workflow.gates[at];
-        if let Some(place) = Workplace::at(gate) {
-            return vec![vec![self.post(at, &place)]];
-        }
-        let Some(fork) = gate.fork() else { return vec![Vec::new()] };
-        let posts: Vec<(bool, WayPost<'a>)> = fork
-            .branches
-            .iter()
-            .map(|branch| {
-                (branch.gate().when.is_some(), self.post(at, &Workplace::at_branch(gate, branch)))
-            })
-            .collect();
-        let certain = posts.iter().filter(|(is_optional, _)| !is_optional).count();
-        let needed = match fork.join {
-            JoinStrategy::All => certain,
-            JoinStrategy::Any => certain.min(1),
-            JoinStrategy::Majority => (certain / 2 + 1).min(certain),
+    /// Returns the choices of posts one of which must be filled for the gate to pass; of each only the posts that are kept apart.
+    fn choices(
+        &mut self,
+        rules: &'a Rules,
+        at: usize,
+        absent: Option<&AgentId>,
+    ) -> Vec<Vec<WayPost<'a>>> {
+        let gate = &self.workflow.gates[at];
+        let post = |duty: &'a Duty| {
+            let steps_in =
+                TimeLimits::of(self.workflow, duty).timeout.and(duty.escalate_to.as_ref());
+            let roles = std::iter::once(&duty.role).chain(steps_in);
+            let able = roles.flat_map(|role| rules.org.able(role, duty.require_human));
+            let apart = duty.separate_from.iter().filter(|_| duty.separate_by == Identity::Agent);
+            WayPost {
+                gate: at,
+                agents: able.filter(|agent| Some(*agent) != absent).collect(),
+                apart: apart.map(|gate| self.place(gate)).collect(),
+            }
+        };
+        let Some(fork) = gate.fork() else {
+            // Anybody may work where a role is open.
+            let duty = gate.duty().filter(|duty| !rules.is_open(&duty.role));
+            return Vec::from_iter(self.kept_apart(duty.map(post).into_iter().collect()));
         };
         // Branches that do not apply do not count.
-        let list: Vec<WayPost<'a>> = posts
-            .into_iter()
-            .filter(|(is_optional, _)| !is_optional)
-            .map(|(_, post)| post)
-            .collect();
-        let sets =
-            (0..1_u32 << list.len().min(16)).filter(|set| set.count_ones() as usize == needed);
-        let chosen = |set: u32| {
-            list.iter()
-                .enumerate()
-                .filter(|(at, _)| set & 1 << at != 0)
-                .map(|(_, post)| post.clone())
-                .collect()
+        let certain = fork.branches.iter().filter(|branch| branch.gate().when.is_none());
+        let posts: Vec<WayPost<'a>> = certain.map(|branch| post(branch.duty())).collect();
+        let count = posts.len();
+        let needed = match fork.join {
+            JoinStrategy::All => count,
+            JoinStrategy::Any => count.min(1),
+            JoinStrategy::Majority => (count / 2 + 1).min(count),
         };
-        sets.map(chosen).collect()
+        if needed == count || count > MOST_BRANCHES {
+            self.is_cut |= needed < count;
+            return Vec::from_iter(self.kept_apart(posts));
+        }
+        let sets = (0..1_u32 << count).filter(|set| set.count_ones() as usize == needed);
+        let chosen = |set: u32| {
+            let list = posts.iter().enumerate().filter(|(at, _)| set & 1 << at != 0);
+            self.kept_apart(list.map(|(_, post)| post.clone()).collect())
+        };
+        sets.filter_map(chosen).collect()
     }
 
-    fn post(&self, gate: usize, place: &Workplace<'a>) -> WayPost<'a> {
-        let rules = self.rules;
-        let human = place.requires_human(rules);
-        let members =
-            rules.org.role(place.role).map(|role| role.agents.as_slice()).unwrap_or_default();
-        let fits = |agent: &&AgentId| {
-            rules.org.is_registered(agent)
-                && (!human || agent.is_human())
-                && self.absent != Some(*agent)
+    /// Returns those of the posts that are kept apart from others; `None` if one of all has nobody.
+    fn kept_apart(&self, mut posts: Vec<WayPost<'a>>) -> Option<Vec<WayPost<'a>>> {
+        if posts.iter().any(|post| post.agents.is_empty()) {
+            return None;
+        }
+        let others = |gate: usize| {
+            let duties = self.workflow.gates.iter().flat_map(with_branches).filter_map(Gate::duty);
+            duties.flat_map(|duty| &duty.separate_from).any(|id| self.place(id) == gate)
         };
-        let by_agent = place.duty.separate_by == Identity::Agent;
-        let apart = place
-            .duty
-            .separate_from
-            .iter()
-            .filter(|_| by_agent)
-            .map(|gate| self.place(gate))
-            .collect();
-        WayPost { gate, agents: members.iter().filter(fits).collect(), apart }
+        posts.retain(|post| !post.apart.is_empty() || others(post.gate));
+        Some(posts)
     }
 }
 
-/// Returns whether agents can be found for all posts, of which each is kept apart from some before it.
-fn fits<'a>(posts: &[WayPost<'a>], chosen: &mut Vec<&'a AgentId>) -> bool {
-    let Some(post) = posts.get(chosen.len()) else { return true };
-    let is_free = |agent: &&AgentId| {
-        let before = posts.iter().zip(chosen.iter());
-        before
-            .into_iter()
-            .all(|(other, worker)| worker != agent || !post.apart.contains(&other.gate))
+/// Returns whether agents can be found for all posts, of which each is kept apart from some before it; true beyond the bounds.
+fn fits(posts: &[WayPost<'_>], is_cut: &mut bool) -> bool {
+    let all = || 0..posts.len().min(MOST_POSTS);
+    let is_apart = |one: usize, other: usize| {
+        posts[one.max(other)].apart.contains(&posts[one.min(other)].gate)
     };
-    let free: Vec<&'a AgentId> = post.agents.iter().copied().filter(is_free).collect();
-    free.into_iter().any(|agent| {
-        chosen.push(agent);
-        let found = fits(posts, chosen);
-        chosen.pop();
-        found
-    })
+    let bits = |one| all().filter(|other| is_apart(one, *other)).fold(0, |set, at| set | 1 << at);
+    let others: Vec<u32> = all().map(bits).collect();
+    let agents: Vec<&[&AgentId]> = posts.iter().map(|post| &post.agents[..]).collect();
+    let filled = fillable(&agents, &others);
+    *is_cut |= filled.is_none();
+    filled.is_none_or(|sets| sets.iter().any(|set| set.count_ones() as usize == posts.len()))
 }

@@ -130,12 +130,8 @@ impl<'a> Workplace<'a> {
 
     /// Returns whether the workplace's role has a registered agent, or a person if one is required.
     pub(crate) fn is_staffed(&self, rules: &Rules) -> bool {
-        if rules.is_open(self.role) {
-            return true;
-        }
-        let human = self.requires_human(rules);
-        let fit = |agent: &AgentId| rules.org.is_registered(agent) && (!human || agent.is_human());
-        rules.org.role(self.role).is_some_and(|role| role.agents.iter().any(fit))
+        let mut able = rules.org.able(self.role, self.duty.require_human);
+        rules.is_open(self.role) || able.next().is_some()
     }
 
     /// Returns whether a completion here judges the task, so that it must name an outcome: the gate can reject or decides.

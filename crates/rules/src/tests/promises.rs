@@ -122,7 +122,7 @@ fn faults_in_promises_say_where_and_how_to_mend_them() {
     invalid_promise at `passed(tags)`: `passed` takes names between quotes; for example `passed('review')`
     invalid_promise at `before('work')`: `before` takes names between quotes; for example `before('work', 'review')`
     invalid_promise at `'aproved'`: gate `accept` has no outcome `aproved`; name one of `complete`, `needs_review`, `blocked`, `skip`, `failed`
-    invalid_promise at `passd`: there is no such function; promises can call `passed`, `passedBy`, `human`, `before`, `count`
+    invalid_promise at `passd`: there is no function `passd`; promises can call `passed`, `passedBy`, `human`, `before`, `count`
     invalid_promise at `'check/stile'`: workflow `default` has no gate `check/stile`; did you mean `check/style`?
     invalid_promise at `done`: `done` is not defined; a condition can read `tags`, `metadata`, `gateHistory`, `priority`, `due`, `notBefore`, `milestone`, `assignee`, `ended`
     ");
@@ -160,7 +160,7 @@ fn random_walks_never_break_what_was_proved() {
         }
         verdicts[usize::from(report.verdict == ProofVerdict::Proved)] += 1;
         let model = Model::new(&rules, flow, Some(promise));
-        let cases = Cases::of(&rules, flow, &model.inputs(), promise.facts.as_deref().unwrap());
+        let cases = Cases::of(&model, promise.facts.as_deref().unwrap());
         let graph = StateGraph::explore(&model, &cases, 500);
         for _ in 0..3 {
             let mut task = random_task(&mut random);

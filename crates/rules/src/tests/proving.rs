@@ -310,7 +310,7 @@ fn random_walks_of_the_engine_stay_within_the_projection() {
         let Some(rules) = random_rules(seed) else { continue };
         let flow = &rules.project.workflows[0];
         let model = Model::new(&rules, flow, None);
-        let cases = Cases::of(&rules, flow, &model.inputs(), &[]);
+        let cases = Cases::of(&model, &[]);
         let graph = StateGraph::explore(&model, &cases, 400);
         if !graph.is_whole() {
             continue;
@@ -552,7 +552,8 @@ fn each_planted_fault_is_found_and_a_sound_workflow_is_proved() {
         (report.ends, report.alive, &report.alarms[..]),
         (ProofVerdict::Proved, ProofVerdict::Proved, &[][..])
     );
-    assert_eq!(report.staffing.absences[0].agent.as_str(), "human-ada");
+    // Somebody steps in for each person.
+    assert_eq!(report.staffing.absences, []);
     assert_eq!(report.cost.rejections, Some(2));
     for (name, code, plant) in FAULTS {
         let (mut flow, mut org) = sound();

@@ -1,9 +1,10 @@
-//! Agents for gates that are kept apart: the answer, and its bounds.
+//! Agents for gates that are kept apart, and those who are missed: the answers, and their bounds.
 
-use super::world::{gate, id, workflow};
-use crate::Finding;
+use super::world::{branch, fork, gate, id, project, with, workflow};
+use crate::prover::{Absence, Staffing};
 use crate::validate::staffing::staffing;
-use aof_domain::{GateKind, Org, Role, Severity};
+use crate::{Finding, Rules};
+use aof_domain::{Gate, GateId, GateKind, JoinStrategy, Org, Role, Severity};
 
 /// Computes the same answer by trying all assignments.
 fn can_staff(posts: &[(Vec<usize>, Vec<usize>)], chosen: &mut Vec<usize>) -> bool {
@@ -86,4 +87,71 @@ fn twelve_gates_and_thirty_agents_are_always_checked() {
     assert_eq!(checked(&all(12)).len(), 0);
     let many: Vec<_> = (0..17).map(|post| (vec![0], (0..post).collect())).collect();
     assert_eq!(checked(&many)[0].code, "staffing_not_checked");
+}
+
+/// Returns the gates that nobody can pass, and for each agent who is missed the gates that then cannot pass, and the ways.
+fn staffed(gates: Vec<Gate>, roles: &[(&str, &[&str])]) -> (Vec<String>, Vec<String>) {
+    let mut org = Org::default();
+    for (name, agents) in roles {
+        let agents = agents.iter().map(|agent| id(agent)).collect();
+        org.roles.push((id(name), Role { agents, ..Role::default() }));
+    }
+    let rules = Rules::new(project(workflow(gates)), org).unwrap().0;
+    let found = Staffing::of(&rules, &rules.project.workflows[0]);
+    let missed = |one: &Absence| {
+        let gates: Vec<&str> = one.gates.iter().map(GateId::as_str).collect();
+        format!("{}: {} ({} of {})", one.agent, gates.join(" "), one.ways, found.ways)
+    };
+    (
+        found.closed.iter().map(GateId::to_string).collect(),
+        found.absences.iter().map(missed).collect(),
+    )
+}
+
+#[test]
+fn who_is_missed_is_counted_over_all_choices_of_a_way() {
+    // Whoever takes the first branch cannot check; so the other one must take the second.
+    let apart = |name: &str, role: &str, from: &[&str]| {
+        with(gate(name, role), |duty| duty.separate_from = from.iter().map(|one| id(one)).collect())
+    };
+    let branches = vec![branch("one", "ada"), branch("two", "bob")];
+    let gates = vec![
+        gate("work", "dev"),
+        fork("either", JoinStrategy::Any, branches),
+        apart("check", "ada", &["either"]),
+    ];
+    let (closed, missed) = staffed(gates, &[("dev", &["w"]), ("ada", &["x"]), ("bob", &["y"])]);
+    assert_eq!(
+        (&closed[..], missed.join("; ").as_str()),
+        (&[][..], "w: work either check (1 of 1); x: check (1 of 1); y: check (1 of 1)")
+    );
+    // Another role steps in after a time.
+    let slow = with(gate("check", "lead"), |duty| {
+        duty.timeout = Some("1d".parse().unwrap());
+        duty.escalate_to = Some(id("boss"));
+    });
+    let roles: [(&str, &[&str]); 3] = [("dev", &["x"]), ("lead", &["y"]), ("boss", &["z"])];
+    let (closed, missed) = staffed(vec![gate("work", "dev"), slow], &roles);
+    assert_eq!((&closed[..], missed.join("; ").as_str()), (&[][..], "x: work check (1 of 1)"));
+    // Forty gates that may be passed over, and a last one without agents, have more ways than can be tried: gates count by themselves.
+    let mut gates: Vec<Gate> = (0..40).map(|at| gate(&format!("g{at}"), "dev")).collect();
+    for (at, gate) in gates.iter_mut().enumerate().skip(1) {
+        gate.when = Some(format!("tags.includes('t{at}')"));
+    }
+    gates.push(apart("last", "lead", &["g0"]));
+    let (closed, missed) = staffed(gates, &[("dev", &["x"]), ("lead", &["x"])]);
+    assert!(closed.is_empty() && missed[0].starts_with("x: g0 g1 g2"), "{closed:?} {missed:?}");
+    // Eleven agents for twelve gates, no two of whom are alike: one by one, they have too many combinations.
+    let names: Vec<String> = (0..12).map(|at| format!("g{at}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let agents: Vec<String> = (0..11).map(|at| format!("a{at}")).collect();
+    let lists: Vec<Vec<&str>> = (0..12)
+        .map(|gate| (0..11).filter(|agent| *agent != gate).map(|at| agents[at].as_str()).collect())
+        .collect();
+    let roles: Vec<(&str, &[&str])> =
+        names.iter().copied().zip(lists.iter().map(Vec::as_slice)).collect();
+    let gates = names.iter().enumerate().map(|(at, name)| apart(name, name, &names[..at]));
+    let (closed, missed) = staffed(gates.collect(), &roles);
+    assert_eq!((closed.join(" ").as_str(), missed.len()), ("g11", 11));
+    assert_eq!(missed[0], "a0: g10 (0 of 0)");
 }

@@ -12,7 +12,7 @@ use aof_domain::{
 };
 
 /// The most gates that are checked together because they are kept apart, directly or by others.
-const MOST_POSTS: usize = 16;
+pub(crate) const MOST_POSTS: usize = 16;
 /// The most unions of sets of gates for one answer: 12 gates and 30 agents need fewer, and take less than 50 ms.
 const BUDGET: usize = 10_000_000;
 
@@ -97,16 +97,16 @@ fn check_group(
 ) -> Vec<Finding> {
     let members: Vec<&Post<'_>> = group.iter().map(|index| &posts[*index]).collect();
     let all = 0..group.len();
-    let links = || {
+    let links: Vec<u32> = if group.len() > MOST_POSTS {
+        Vec::new()
+    } else {
         let bits = |posts: &BTreeSet<usize>| {
             all.clone().filter(|at| posts.contains(&group[*at])).fold(0, |set, at| set | 1 << at)
         };
-        group.iter().map(|index| bits(&others[*index])).collect::<Vec<u32>>()
+        group.iter().map(|index| bits(&others[*index])).collect()
     };
-    let small = (group.len() <= MOST_POSTS).then(links);
-    let Some((links, filled)) =
-        small.and_then(|links| Some((links.clone(), fillable(&members, &links)?)))
-    else {
+    let agents: Vec<&[&AgentId]> = members.iter().map(|post| &post.agents[..]).collect();
+    let Some(filled) = fillable(&agents, &links) else {
         let count = group.len();
         let message =
             format!("staffing is not checked: {count} gates are kept apart from each other");
@@ -204,11 +204,7 @@ fn posts<'a>(workflow: &'a Workflow, org: &'a Org, ways: &Ways) -> Vec<Post<'a>>
             list.map(move |(place, part)| (Some(place), part.gate(), part.duty(), is_passed))
         });
         for (branch, post, duty, is_passed) in whole.into_iter().chain(branches) {
-            let role = org.role(&duty.role);
-            let human = duty.require_human || role.is_some_and(|role| role.require_human);
-            let fits = |agent: &&AgentId| org.is_registered(agent) && (!human || agent.is_human());
-            let agents: Vec<&AgentId> =
-                role.iter().flat_map(|role| &role.agents).filter(fits).collect();
+            let agents: Vec<&AgentId> = org.able(&duty.role, duty.require_human).collect();
             let (place, is_certain) = ((index, branch), is_passed && post.when.is_none());
             if !agents.is_empty() {
                 posts.push(Post { place, id: &post.id, duty, agents, is_certain });
@@ -250,11 +246,15 @@ impl Ways {
     }
 }
 
-/// Returns the largest sets of gates that the agents can fill together, each as bits; `None` beyond the budget.
-fn fillable(posts: &[&Post<'_>], others: &[u32]) -> Option<Vec<u32>> {
+/// Returns the largest sets of posts that agents can fill together, each as bits; `None` beyond the bounds. `posts` are the agents that
+/// may work at each, `others` the posts whose workers may not.
+pub(crate) fn fillable(posts: &[&[&AgentId]], others: &[u32]) -> Option<Vec<u32>> {
+    if posts.len() > MOST_POSTS {
+        return None;
+    }
     let mut agents: BTreeMap<&AgentId, u32> = BTreeMap::new();
     for (at, post) in posts.iter().enumerate() {
-        for agent in &post.agents {
+        for agent in *post {
             *agents.entry(agent).or_default() |= 1 << at;
         }
     }
