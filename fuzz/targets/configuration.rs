@@ -2,9 +2,9 @@
 
 #![no_main]
 
-use aof::rules::Rules;
 use aof::files::config::configuration::{Source, read};
-use aof::files::diagnostic::{Diagnostic, ColorMode};
+use aof::files::diagnostic::{ColorMode, Diagnostic};
+use aof::rules::Rules;
 use libfuzzer_sys::fuzz_target;
 
 // org.yaml, a zero byte, project.yaml.

@@ -2,9 +2,9 @@
 
 #![no_main]
 
+use aof::domain::Timestamp;
 use aof::files::task_file;
 use aof::files::task_file::Defaults;
-use aof::domain::Timestamp;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -2,13 +2,13 @@
 
 #![no_main]
 
-use aof::rules::{Act, Decision, Rules, decide};
+use aof::domain::Timestamp;
 use aof::files::completion_file;
 use aof::files::completion_file::Syntax;
 use aof::files::config::configuration::{Source, load};
 use aof::files::task_file;
 use aof::files::task_file::Defaults;
-use aof::domain::Timestamp;
+use aof::rules::{Act, Decision, Rules, decide};
 use libfuzzer_sys::fuzz_target;
 
 const PROJECT: &str = "workflow:

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::domain::{AgentId, Branch, Gate, RoleId, Workflow, WorkflowName, listed};
+use crate::domain::{AgentId, Gate, RoleId, Workflow, WorkflowName, listed};
 use crate::project::error::{Named, ProjectError};
 use crate::rules::Rules;
 
@@ -92,12 +92,5 @@ pub(crate) fn workflows_value(rules: &Rules, viewer: Option<&AgentId>) -> Value 
 
 /// Returns the gates of a workflow in their order, each fork followed by its branches.
 pub(crate) fn gates_with_branches(workflow: &Workflow) -> Vec<(String, &Gate)> {
-    let mut all = Vec::new();
-    for gate in &workflow.gates {
-        all.push((gate.id.to_string(), gate));
-        let branches = gate.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default();
-        let branches = branches.iter().map(Branch::gate);
-        all.extend(branches.map(|branch| (format!("{}/{}", gate.id, branch.id), branch)));
-    }
-    all
+    workflow.parts().map(|(station, gate)| (station.to_string(), gate)).collect()
 }

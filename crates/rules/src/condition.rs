@@ -55,10 +55,10 @@ impl Condition {
         Ok(Self { source: source.into(), asked: None })
     }
 
-    /// Returns a condition whose answer is given: false, or a failure that sets the mark.
-    pub(crate) fn stand_in(asked: Option<&Arc<AtomicBool>>) -> Self {
-        let source = if asked.is_some() { "undefined.answer" } else { "false" };
-        Self { source: source.into(), asked: asked.cloned() }
+    /// Returns a condition whose answer is given; `None` fails. It sets the mark when it is asked.
+    pub(crate) fn stand_in(answer: Option<bool>, asked: Option<Arc<AtomicBool>>) -> Self {
+        let source = answer.map_or("undefined.answer", |is| if is { "true" } else { "false" });
+        Self { source: source.into(), asked }
     }
 
     /// Returns the text that was compiled.

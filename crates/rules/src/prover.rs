@@ -165,6 +165,11 @@ fn unexplored(cases: &Cases, graph: &StateGraph, most: usize) -> Option<String> 
     if cases.cut {
         return Some("its conditions tell more than 64 kinds of tasks apart".to_owned());
     }
+    if let Some((station, outcome)) = graph.refused.first() {
+        return Some(format!(
+            "the outputs for `{outcome}` at gate `{station}` are too long or too special to make them up"
+        ));
+    }
     let left = graph.states.iter().filter(|state| !state.is_explored).count();
     (left > 0).then(|| {
         format!(

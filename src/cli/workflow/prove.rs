@@ -168,7 +168,7 @@ fn indispensable(report: &ProverReport) -> String {
         sentences.push("no single agent: each gate and way stays open without any one".to_owned());
     }
     if !staffing.is_whole {
-        sentences.push("not counted are its ways to the end: it has too many".to_owned());
+        sentences.push("its ways to the end are not counted: it has too many".to_owned());
     }
     let sentence = |Absence { agent, gates, ways }: &Absence| {
         let ways = format!("{ways} of {} ways", staffing.ways);

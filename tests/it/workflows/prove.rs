@@ -148,8 +148,9 @@ fn what_cannot_be_proved_is_refused_with_its_place() {
     --- stdout
     default
       can end     refuted: a task can get stuck; see below
-      needs       without agent-1, `work` can never pass
-      costs       visits: at most 12; starts of agents: at most 12; times sent back before a person is asked: at most 5
+      needs       more agents: nobody can pass `look`, on any way
+                  without agent-1, `work` can never pass
+      costs       visits: at most 12; starts of agents: at most 6; times sent back before a person is asked: at most 5
       all used    proved: each gate, branch, route and condition matters
       promises    proved: A person looks
                   proved: The work is looked at
@@ -305,7 +306,7 @@ fn a_large_workflow_is_refused_or_ends_at_the_bound() {
     --- stdout
     default
       can end     not proved: it has 300 gates, and at most 200 are explored
-      needs       not counted: it has too many ways
+      needs       its ways to the end are not counted: it has too many
       costs       visits: not counted; starts of agents: not counted; times sent back before a person is asked: not counted
                   it has too many gates or returns to count them
       all used    not proved: not everything was explored
@@ -314,4 +315,154 @@ fn a_large_workflow_is_refused_or_ends_at_the_bound() {
     let refused = env.aof(&["workflow", "prove", "--json"]);
     assert_eq!(refused.code, Some(6));
     assert!(refused.stdout.contains("too_many_gates"), "{}", &refused.stdout[..400]);
+}
+
+/// Returns the answers about a workflow in a line.
+fn answers(gates: &str, rest: &str, roles: &str) -> String {
+    let project = format!("workflow:\n  gates:\n{gates}{rest}");
+    let env = TestEnvironment::with_rules(&project, &format!("roles: {{{roles}}}\n"));
+    let report = env.aof(&["workflow", "prove", "--json"]).json();
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let mut told = vec![format!("{}, {}", word(&report["ends"]), word(&report["alive"]))];
+    let list = |name: &str| report[name].as_array().cloned().unwrap_or_default();
+    told.extend(list("promises").iter().map(|one| format!("promise {}", word(&one["verdict"]))));
+    told.extend(list("alarms").iter().map(|one| {
+        let certain = if one["certain"] == true { "" } else { " (may be)" };
+        format!("{} {}{certain}", word(&one["code"]), word(&one["at"]))
+    }));
+    told.join("; ")
+}
+
+fn promised(always: &str) -> String {
+    format!("promises: [{{name: it, always: \"{always}\"}}]\n")
+}
+
+#[test]
+fn what_agents_hand_on_is_made_up_or_nothing_is_proved() {
+    let plan = |shape: &str| {
+        let build = "    - {id: build, role: team}\n";
+        format!("    - {{id: plan, role: team, outputs: {{properties: {shape}}}}}\n{build}")
+    };
+    let team = "team: {agents: [agent-1]}";
+    let long = plan("{report: {type: string, minLength: 500}}, required: [report]");
+    assert_snapshot!(answers(&long, "", team), @"unknown, unknown");
+    let each = |shape: &str| {
+        let gates = plan(shape);
+        gates.replace("{id: build, role: team}", "{id: build, role: team, forEach: plan.parts}")
+    };
+    let items = "{type: object, properties: {id: {type: string}}, required: [id]}";
+    let parts = each(&format!("{{parts: {{type: array, items: {items}, default: []}}}}"));
+    assert_snapshot!(answers(&parts, "", team), @"proved, proved");
+    let one = each("{parts: {type: array, items: {type: string}, maxItems: 1}}");
+    assert_snapshot!(answers(&one, "", team), @"proved, proved");
+    // The list of a branch.
+    let fork = "    - {id: start, role: team}
+    - {id: checks, type: fork, branches: [{id: style, role: team}, {id: speed, role: team}]}
+    - {id: mend, role: team, forEach: checks.style.parts}
+    - {id: ship, role: team}\n";
+    assert_snapshot!(answers(fork, "", team), @"proved, proved");
+}
+
+#[test]
+fn a_rejection_that_is_passed_over_is_found_again() {
+    // From the detour the task goes on past the review, which must still answer.
+    let past = "    - {id: make, role: team}
+    - {id: check, role: lead, routes: {needs_review: repair}, separateFrom: [ship]}
+    - {id: repair, role: team, detour: true, routes: {fixed: $next}}
+    - {id: ship, role: crew}\n";
+    let roles =
+        "team: {agents: [agent-2]}, lead: {agents: [agent-1]}, crew: {agents: [agent-1, agent-5]}";
+    assert_snapshot!(answers(past, "", roles), @"refuted, proved; nobody_is_separate check");
+    let counsel = "    - {id: start, role: s, routes: {go: $next, advice: counsel}}
+    - {id: make, role: team}
+    - {id: wrap, role: s}
+    - {id: look, role: l, when: \"tags.includes('x')\", routes: {needs_review: make}}
+    - {id: pack, role: s}
+    - {id: counsel, role: lead, detour: true, canReject: true, separateFrom: [make]}\n";
+    let roles = "s: {agents: [agent-3]}, team: {agents: [agent-1, agent-2]}, l: {agents: [agent-4]}, lead: {agents: [agent-1]}";
+    assert_snapshot!(answers(counsel, "", roles), @"refuted, proved; nobody_is_separate counsel");
+}
+
+#[test]
+fn conditions_are_split_by_all_values_that_they_tell_apart() {
+    let gate = |when: &str| {
+        format!(
+            "    - {{id: work, role: team}}\n    - {{id: audit, role: team, when: \"{when}\"}}\n"
+        )
+    };
+    let team = "team: {agents: [agent-1]}";
+    for when in [
+        "milestone >= 2",
+        "milestone == 2",
+        "metadata.owner === null",
+        "metadata.n && metadata.n == 0",
+        "metadata.n == '0x10' && metadata.n !== '0x10'",
+    ] {
+        assert_eq!(answers(&gate(when), "", team), "proved, proved", "{when}");
+    }
+    let level = promised("!passed('audit') || metadata.level === '5'");
+    assert_snapshot!(answers(&gate("metadata.level == '5'"), &level, team), @"proved, proved; promise refuted; broken_promise it");
+    let owner = promised("metadata.owner !== null || passed('audit')");
+    assert_snapshot!(answers(&gate("tags.includes('x')"), &owner, team), @"proved, proved; promise refuted; broken_promise it");
+}
+
+#[test]
+fn promises_mean_what_is_said_of_them() {
+    let team = "team: {agents: [agent-1]}, boss: {agents: [human-ada]}";
+    let work = "    - {id: work, role: team}\n";
+    let one = |always: &str| answers(work, &promised(always), team);
+    assert_snapshot!(one("!ended || gateHistory.length > 0"), @"proved, proved; promise unknown");
+    assert_snapshot!(one("!ended || gateHistory.length > 1"), @"proved, proved; promise refuted; broken_promise it");
+    let review = "    - {id: work, role: team}
+    - {id: review, role: boss, routes: {approved: $next, changes: work}, maxRetries: 1, onExhausted: {to: $next}}\n";
+    assert_snapshot!(answers(review, &promised("!ended || passed('review')"), team), @"proved, proved; promise refuted; broken_promise it");
+    let rejects = "    - {id: work, role: team}\n    - {id: review, role: boss, canReject: true}\n";
+    assert_snapshot!(answers(rejects, &promised("count('review', 'needs_review') != '3'"), team), @"proved, proved; promise unknown");
+    // Where no branch applies, nobody has looked.
+    let fork = "    - {id: work, role: team}
+    - {id: looks, type: fork, branches: [{id: a, role: boss, when: \"tags.includes('a')\"}, {id: b, role: boss, when: \"tags.includes('b')\"}]}\n";
+    assert_snapshot!(answers(fork, &promised("!ended || passed('looks')"), team), @"proved, proved; promise refuted; broken_promise it");
+    let env = project(&format!(
+        "workflow:\n  gates:\n{}{}",
+        fork.replace("boss", "tester").replace("team", "coder"),
+        promised("human('looks')")
+    ));
+    assert_snapshot!(env.aof(&["workflow", "prove"]), @r#"
+    exit 6
+    --- stdout
+    error[invalid_promise]: nobody passes gate `looks` alone
+     --> project.yaml:5:38
+      |
+    5 | promises: [{name: it, always: "human('looks')"}]
+      |                                      ^^^^^^^
+      |
+      = help: name one of its branches: `looks/a`, `looks/b`
+
+    invalid: 1 error
+    "#);
+    // Anybody may work where there is no workflow.
+    let open = TestEnvironment::with_rules(&promised("!human('complete')"), "");
+    let report = open.aof(&["workflow", "prove", "--json"]).json();
+    assert_eq!(report["promises"][0]["verdict"], "refuted", "{report}");
+}
+
+#[test]
+fn costs_have_what_time_limits_and_loops_add() {
+    let cost = |gates: &str| {
+        let project = format!("workflow:\n  gates:\n{gates}");
+        let org = "roles: {team: {agents: [agent-1]}, seniors: {agents: [agent-2]}}\n";
+        let report =
+            TestEnvironment::with_rules(&project, org).aof(&["workflow", "prove", "--json"]).json();
+        let cost = &report["cost"];
+        format!(
+            "{} visits, {} starts, {} rejections",
+            cost["visits"], cost["starts"], cost["rejections"]
+        )
+    };
+    let slow = "    - {id: work, role: team, timeout: 1h, escalateTo: seniors}\n";
+    assert_snapshot!(cost(slow), @"2 visits, 2 starts, 0 rejections");
+    let each = "    - {id: plan, role: team}
+    - {id: part, role: team, forEach: plan.parts, verifyEach: check, maxItems: 10}
+    - {id: check, role: seniors, detour: true, canReject: true, maxRetries: 2}\n";
+    assert_snapshot!(cost(each), @"61 visits, 61 starts, 20 rejections");
 }

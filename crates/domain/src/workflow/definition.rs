@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::gate::{Branch, Duty, Exhausted, Gate};
+use super::gate::{Branch, Duty, Exhausted, Gate, Station, Target};
 use crate::words::words;
 use crate::{GateId, Map, Outcome, Period, RoleId, RunBudget, RunLimits, WorkflowName};
 
@@ -45,6 +45,35 @@ impl Workflow {
     /// Returns the gate of that id and its place in the list.
     pub fn gate(&self, id: &GateId) -> Option<(usize, &Gate)> {
         self.gates.iter().enumerate().find(|(_, gate)| gate.id == *id)
+    }
+
+    /// Returns the gates, each fork followed by its branches as gates.
+    pub fn parts(&self) -> impl Iterator<Item = (Station, &Gate)> {
+        self.gates.iter().flat_map(|gate| {
+            let branches = gate.fork().into_iter().flat_map(|fork| &fork.branches);
+            let branches = branches.map(|branch| {
+                let station = Station { gate: gate.id.clone(), branch: Some(branch.id().clone()) };
+                (station, branch.gate())
+            });
+            std::iter::once((Station::from(&gate.id), gate)).chain(branches)
+        })
+    }
+
+    /// Returns whether the route from the gate at this place to `to` is backward: to an earlier gate, to the gate itself, to a detour, or
+    /// from one.
+    pub fn is_backward(&self, place: usize, to: &GateId) -> bool {
+        self.gates[place].detour
+            || self.gate(to).is_some_and(|(other, gate)| other <= place || gate.detour)
+    }
+
+    /// Returns whether the gate's own route for the outcome leads back.
+    pub fn goes_back(&self, gate: &Gate, outcome: &Outcome) -> bool {
+        let place = self.gate(&gate.id).map_or(0, |(place, _)| place);
+        match gate.exits.route(outcome).map(|route| &route.to) {
+            Some(Target::Gate(to)) => self.is_backward(place, to),
+            Some(Target::Origin | Target::Previous) => true,
+            _ => false,
+        }
     }
 
     /// Returns every role that the workflow names, each once, in the order of the gates; roles that only step in come last.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::split::Fact;
 use super::{Condition, ConditionError, ConditionFault, FaultKind, check_calls};
 use aof_domain::{
-    AgentId, Destination, Ending, Gate, Outcome, Promise, Station, Verdict, Visit, Workflow,
+    AgentId, Destination, Ending, Outcome, Promise, Station, Verdict, Visit, Workflow,
     did_you_mean, listed,
 };
 
@@ -180,6 +180,19 @@ impl CompiledPromise {
         }
     }
 
+    /// Returns the agents that the promise names.
+    pub(crate) fn agents(&self) -> Vec<AgentId> {
+        let ways = self.facts.iter().flatten().filter_map(|fact| match fact {
+            Fact::Way(with) => Some(with),
+            _ => None,
+        });
+        let mut agents: Vec<AgentId> =
+            ways.flatten().filter_map(|text| text.as_str()?.parse().ok()).collect();
+        agents.sort();
+        agents.dedup();
+        agents
+    }
+
     /// Returns whether the promise holds for a task with these values and that scope of conditions.
     pub(crate) fn holds(
         &self,
@@ -199,8 +212,8 @@ impl Watched {
         let at = |index: usize| station(workflow, &call.texts[index]);
         Ok(match call.function {
             "passed" => Self::Passed(at(0)?),
-            "passedBy" => Self::PassedBy(at(0)?),
-            "human" => Self::Human(at(0)?),
+            "passedBy" => Self::PassedBy(worked(workflow, at(0)?, &call.texts[0].1)?),
+            "human" => Self::Human(worked(workflow, at(0)?, &call.texts[0].1)?),
             "before" => Self::Before(at(0)?, at(1)?),
             _ => Self::Count(at(0)?, outcome(workflow, &at(0)?, &call.texts[1])?),
         })
@@ -224,30 +237,21 @@ fn passed<'e>(
             _ => None,
         };
     }
-    let said = entry.gate_outcome()?;
-    let is_detour = workflow.gate(&entry.gate).is_some_and(|(_, gate)| gate.detour);
+    let (said, (_, gate)) = (entry.gate_outcome()?, workflow.gate(&entry.gate)?);
     let leaves = entry.to != Some(Destination::Gate(entry.gate.clone()));
-    let forward = leaves && (entry.retry.is_none() || is_detour);
-    Some((said.judges() && *said != Outcome::NeedsReview && forward, said))
-}
-
-/// Returns the gates and branches of the workflow.
-fn parts(workflow: &Workflow) -> impl Iterator<Item = (Station, &Gate)> {
-    workflow.gates.iter().flat_map(|gate| {
-        let branches = gate.fork().into_iter().flat_map(|fork| &fork.branches);
-        let branches = branches.map(|branch| {
-            let (gate, id) = (gate.id.clone(), branch.id().clone());
-            (Station { gate, branch: Some(id) }, branch.gate())
-        });
-        std::iter::once((Station::from(&gate.id), gate)).chain(branches)
-    })
+    // Each way out of a detour leads back.
+    let is_back = !gate.detour && (entry.retry.is_some() || workflow.goes_back(gate, said));
+    // A fork without a branch that applies has judged nothing.
+    let is_judged = gate.fork().is_none() || entry.agent.is_some();
+    let passes = said.judges() && *said != Outcome::NeedsReview && leaves && !is_back && is_judged;
+    Some((passes, said))
 }
 
 fn station(
     workflow: &Workflow,
     (text, range): &(String, Range<usize>),
 ) -> Result<Station, ConditionFault> {
-    let known: Vec<Station> = parts(workflow).map(|(station, _)| station).collect();
+    let known: Vec<Station> = workflow.parts().map(|(station, _)| station).collect();
     let found = known.iter().find(|station| station.to_string() == *text);
     found.cloned().ok_or_else(|| {
         let names: Vec<String> = known.iter().map(ToString::to_string).collect();
@@ -257,12 +261,31 @@ fn station(
     })
 }
 
+/// Returns the place if somebody works there, who may be asked for.
+fn worked(
+    workflow: &Workflow,
+    at: Station,
+    range: &Range<usize>,
+) -> Result<Station, ConditionFault> {
+    let mut own = workflow.parts().filter(|(station, _)| station.gate == at.gate);
+    if own.any(|(station, part)| station == at && part.duty().is_some()) {
+        return Ok(at);
+    }
+    let branches = workflow.parts().filter(|(station, _)| station.gate == at.gate).skip(1);
+    let branches: Vec<String> = branches.map(|(station, _)| station.to_string()).collect();
+    let help = match &branches[..] {
+        [] => "name a gate at which somebody works".to_owned(),
+        branches => format!("name one of its branches: {}", listed(branches)),
+    };
+    Err(unknown(range, format!("nobody passes gate `{at}` alone"), help))
+}
+
 fn outcome(
     workflow: &Workflow,
     station: &Station,
     (text, range): &(String, Range<usize>),
 ) -> Result<Outcome, ConditionFault> {
-    let own = parts(workflow).filter(|(at, _)| at == station);
+    let own = workflow.parts().filter(|(at, _)| at == station);
     let mut known: Vec<Outcome> =
         own.flat_map(|(_, gate)| gate.exits.decisions().cloned()).collect();
     known.extend_from_slice(Outcome::BUILT_IN);

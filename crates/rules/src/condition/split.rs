@@ -183,6 +183,10 @@ fn is_named(expression: &Expression<'_>, name: &str) -> bool {
 /// Returns the value of the task that the expression reads.
 fn value(expression: &Expression<'_>, with: Vec<Json>) -> Option<Fact> {
     let member = match expression.without_parentheses() {
+        // A count is known up to the largest number that it is compared with.
+        Expression::Identifier(name) if name.name.starts_with("$count") => {
+            return with.iter().all(Json::is_number).then_some(Fact::Way(with));
+        }
         Expression::Identifier(name) if name.name.starts_with('$') || name.name == "ended" => {
             return Some(Fact::Way(with));
         }

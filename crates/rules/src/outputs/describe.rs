@@ -207,6 +207,20 @@ fn object(fields: &ObjectFields, shape: &Shape) -> Value {
     Value::Object(map)
 }
 
+/// Returns an item that fits into the list at that path.
+pub(crate) fn item_at(shape: &Shape, path: &[&str]) -> Option<Value> {
+    let mut shape = shape;
+    for step in path {
+        shape =
+            shape.fields()?.properties.iter().find(|(name, _)| name == step).map(|(_, one)| one)?;
+    }
+    let list = shape.kinds.iter().find_map(|kind| match kind {
+        ShapeKind::List(list) => list.items.as_ref(),
+        _ => None,
+    });
+    list.map(|items| named(items, path.last().unwrap_or(&"")))
+}
+
 fn row(list: &List, name: &str) -> Value {
     let wanted = list.length.least.unwrap_or(1).max(1).min(list.length.most.unwrap_or(u64::MAX));
     let item = list

@@ -8,7 +8,7 @@ pub(crate) mod judge;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use describe::from_text;
 pub use describe::{Field, FieldInput, example, fields};
+pub(crate) use describe::{from_text, item_at};
 pub use judge::{Problem, judge};
 pub(crate) use judge::{check_at, judge_value, leave_out_undeclared, shape_of};

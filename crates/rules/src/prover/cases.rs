@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::projection::Model;
 use crate::condition::Condition;
 use crate::condition::split::Fact;
+use crate::condition::value::parse_number;
 use crate::routing::conditions::ConditionScope;
 use crate::workflow::rules::Rules;
 use aof_domain::{
@@ -142,64 +143,58 @@ fn combinations(facts: &[Fact], workflow: &Workflow) -> Option<Vec<Task>> {
         }
     }
     for ((is_metadata, key), with) in values {
-        let neighbours = if is_metadata { neighbours(&with) } else { planned(key, &with) };
-        if tasks.len() * neighbours.len() > MOST_COMBINATIONS {
+        let values = match (is_metadata, key) {
+            (true, _) => neighbours(&with),
+            (false, "priority") => Priority::ALL.iter().map(|word| json!(word.as_str())).collect(),
+            (false, _) => neighbours(&with).into_iter().map(as_text).collect(),
+        };
+        if tasks.len() * (values.len() + 1) > MOST_COMBINATIONS {
             return None;
         }
         let give = |task: &Task, value: &Value| {
             let mut task = task.clone();
             match (is_metadata, key) {
-                (true, _) => drop(
-                    (!value.is_null()).then(|| task.metadata.insert(key.into(), value.clone())),
-                ),
+                (true, _) => drop(task.metadata.insert(key.into(), value.clone())),
                 (false, "priority") => task.plan.priority = value.as_str().map(str::to_owned),
                 (false, _) => task.plan.milestone = value.as_str().map(str::to_owned),
             }
             task
         };
-        tasks = neighbours
-            .iter()
-            .flat_map(|value| tasks.iter().map(move |task| give(task, value)))
-            .collect();
+        // A value that is missing differs from null.
+        let given = values.iter().flat_map(|value| tasks.iter().map(move |task| give(task, value)));
+        let given: Vec<Task> = given.collect();
+        tasks.extend(given);
     }
     Some(tasks)
 }
 
-/// Returns values of a key of the plan: each that a condition names, and another one.
-fn planned(key: &str, with: &[Value]) -> Vec<Value> {
-    if key == "priority" {
-        return Priority::ALL.iter().map(|word| json!(word.as_str())).collect();
-    }
-    let mut values: Vec<Value> = with.iter().filter(|value| value.is_string()).cloned().collect();
-    values.extend([Value::Null, json!("another one")]);
-    values
+fn as_text(value: Value) -> Value {
+    if value.is_number() { json!(value.to_string()) } else { value }
 }
 
-/// Returns values that differ in every comparison with these literals: each of them, and those between and beside them.
+/// Returns values that differ in every comparison with these literals: each of them, and those between and beside them. Numbers may also be
+/// written as texts.
 fn neighbours(with: &[Value]) -> Vec<Value> {
-    let is_word = |value: &Value| {
-        value
-            .as_str()
-            .is_some_and(|text| !text.trim().is_empty() && text.trim().parse::<f64>().is_err())
+    let number = |value: &Value| match value {
+        Value::String(text) => Some(parse_number(text)).filter(|number| number.is_finite()),
+        other => other.as_f64(),
     };
-    if with.iter().all(is_word) {
-        // No number equals a word, and only a missing value is false.
-        let others = [Value::Null, json!(true), json!("something else")];
-        return others.into_iter().chain(with.iter().cloned()).collect();
-    }
     let mut values =
         vec![Value::Null, json!(""), json!("something else"), json!(true), json!(false)];
-    let mut numbers: Vec<f64> = with.iter().filter_map(Value::as_f64).collect();
-    numbers.push(0.0);
-    numbers.sort_by(f64::total_cmp);
-    let between = numbers.windows(2).map(|pair| f64::midpoint(pair[0], pair[1]));
-    let beside = [numbers[0] - 1.0, numbers[numbers.len() - 1] + 1.0];
-    let all: Vec<f64> = between.chain(beside).chain(numbers.iter().copied()).collect();
-    for value in with.iter().cloned().chain(all.into_iter().map(|number| json!(number))) {
-        if !values.contains(&value) {
-            values.push(value);
-        }
+    if with.iter().all(|value| value.is_string() && number(value).is_none()) {
+        // No number equals a word, and a missing value stands for all that are false.
+        values = vec![json!("something else"), json!(true)];
+    } else {
+        let mut numbers: Vec<f64> = with.iter().filter_map(number).chain([0.0]).collect();
+        numbers.sort_by(f64::total_cmp);
+        let between = numbers.windows(2).map(|pair| f64::midpoint(pair[0], pair[1]));
+        let beside = [numbers[0] - 1.0, numbers[numbers.len() - 1] + 1.0];
+        values.extend(between.chain(beside).map(|number| json!(number)));
+        values.extend(numbers.iter().flat_map(|number| [json!(number), json!(number.to_string())]));
     }
+    values.extend(with.iter().cloned());
+    let mut known = BTreeSet::new();
+    values.retain(|value| known.insert(value.to_string()));
     values
 }
 
@@ -267,30 +262,22 @@ impl RulesVariant {
         let mut rules = model.capped.clone();
         let name = &model.workflow.name;
         let asked: Vec<_> = open.iter().map(|_| Arc::new(AtomicBool::new(false))).collect();
-        let given = open.iter().zip(answers).enumerate();
-        let given = given.map(|(index, (place, answer))| {
-            let condition = match answer {
-                GivenAnswer::Yes => None,
-                GivenAnswer::No => Some(Condition::stand_in(None)),
-                GivenAnswer::Asked | GivenAnswer::Failed => {
-                    Some(Condition::stand_in(Some(&asked[index])))
-                }
+        let given = open.iter().zip(answers).zip(&asked).map(|((place, answer), mark)| {
+            let answer = match answer {
+                GivenAnswer::Asked | GivenAnswer::Failed => None,
+                GivenAnswer::Yes => Some(true),
+                GivenAnswer::No => Some(false),
             };
-            (place.clone(), condition)
+            (place, answer, Some(mark.clone()))
         });
-        let known = case.answers.iter().filter_map(|(place, answer)| {
-            let condition = (!(*answer)?).then(|| Condition::stand_in(None));
-            Some((place.clone(), condition))
-        });
-        for (place, condition) in known.chain(given) {
-            // Without a condition, the answer is yes.
-            match (place, condition) {
-                (Some(place), Some(one)) => {
-                    rules.conditions.when.insert((name.clone(), place), one);
+        let known = case.answers.iter().map(|(place, answer)| (place, *answer, None));
+        for (place, answer, mark) in known.chain(given) {
+            let condition = Condition::stand_in(answer, mark);
+            match place {
+                Some(place) => {
+                    rules.conditions.when.insert((name.clone(), place.clone()), condition);
                 }
-                (Some(place), None) => drop(rules.conditions.when.remove(&(name.clone(), place))),
-                (None, Some(one)) => drop(rules.conditions.until.insert(name.clone(), one)),
-                (None, None) => drop(rules.conditions.until.remove(name)),
+                None => _ = rules.conditions.until.insert(name.clone(), condition),
             }
         }
         Self { rules, asked }

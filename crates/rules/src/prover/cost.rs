@@ -7,9 +7,9 @@ use serde::Serialize;
 use crate::act::LOOP_LIMIT;
 use crate::routing::workplace::Workplace;
 use crate::transition::claims::TimeLimits;
-use crate::workflow::graph::{Edge, EdgeKind, edges, first, is_backward};
+use crate::workflow::graph::{Edge, EdgeKind, edges, first};
 use crate::workflow::rules::Rules;
-use aof_domain::{Destination, Exhausted, Gate, GateId, GateKind, Workflow};
+use aof_domain::{Destination, Duty, Exhausted, Gate, GateId, GateKind, RoleId, Workflow};
 
 /// The largest limit that counts as one.
 const MOST_RETRIES: u32 = 100;
@@ -73,13 +73,16 @@ type WayPlace = (usize, usize, Vec<u32>);
 struct Longest<'a> {
     rules: &'a Rules,
     workflow: &'a Workflow,
-    edges: Vec<Edge>,
+    /// The edges, each with the place of its gate.
+    edges: Vec<(usize, Edge)>,
 }
 
 impl<'a> Longest<'a> {
     /// Returns the costs; `None` if there are too many combinations.
     fn find(rules: &'a Rules, workflow: &'a Workflow) -> Option<Costs> {
-        let search = Self { rules, workflow, edges: edges(workflow) };
+        let place = |gate: &GateId| workflow.gate(gate).map_or(0, |(place, _)| place);
+        let edges = edges(workflow).into_iter().map(|edge| (place(&edge.from), edge)).collect();
+        let search = Self { rules, workflow, edges };
         let start = search.place(&first(workflow).id);
         let once = search.longest(&(start, start, vec![0; workflow.gates.len()]))?;
         let rounds = workflow.repeat.as_ref().map_or(1, |repeat| u64::from(repeat.max));
@@ -119,18 +122,23 @@ impl<'a> Longest<'a> {
     /// Returns the ways on from a place, each with its costs; those without a place end the work, or ask a person.
     fn ways(&self, place: &WayPlace) -> Vec<(Costs, Option<WayPlace>)> {
         let (at, sender, counts) = place;
-        let gate = &self.workflow.gates[*at];
-        let here = self.visit(gate);
+        let (here, inside) = (self.visit(*at), self.inside(*at));
         let mut ways = vec![(here, None)];
-        for edge in self.edges.iter().filter(|edge| edge.from == gate.id) {
+        for (from, edge) in self.edges_of(&inside) {
             let Destination::Gate(to) = &edge.to else { continue };
             let to = self.place(to);
-            let on = || Some((to, *at, counts.clone()));
+            // The ways within a loop are part of its visit.
+            if inside.contains(&to) && self.workflow.gates[*at].for_each().is_some() {
+                continue;
+            }
+            let on = || Some((to, *from, counts.clone()));
             match edge.way {
                 EdgeKind::On => ways.push((here, on())),
                 EdgeKind::Over => ways.push((Costs::default(), on())),
                 EdgeKind::Return if to == *sender => ways.push((here, on())),
-                EdgeKind::Back(limit) => self.back(place, here, to, limit, &mut ways),
+                EdgeKind::Back(limit) => {
+                    self.back(&(*from, *sender, counts.clone()), here, to, limit, &mut ways);
+                }
                 EdgeKind::Return
                 | EdgeKind::Hold
                 | EdgeKind::Each
@@ -139,6 +147,16 @@ impl<'a> Longest<'a> {
             }
         }
         ways
+    }
+
+    /// Returns the gate, and the one that verifies its items.
+    fn inside(&self, at: usize) -> Vec<usize> {
+        let verify = self.workflow.gates[at].for_each().and_then(|each| each.verify_each.as_ref());
+        std::iter::once(at).chain(verify.map(|id| self.place(id))).collect()
+    }
+
+    fn edges_of(&self, gates: &[usize]) -> impl Iterator<Item = &(usize, Edge)> {
+        self.edges.iter().filter(|(from, _)| gates.contains(from))
     }
 
     fn back(
@@ -159,12 +177,11 @@ impl<'a> Longest<'a> {
         if counts[to] < limit || escalates && counts[to] < limit + LOOP_LIMIT {
             ways.push((added(here, [0, 0, 1]), enter(to)));
         } else if matches!(gate.exits.on_exhausted, Exhausted::Route(_)) {
-            let own =
-                |edge: &&Edge| edge.from == gate.id && matches!(edge.way, EdgeKind::Exhausted(_));
-            for edge in self.edges.iter().filter(own) {
+            let own = self.edges_of(std::slice::from_ref(at));
+            for (_, edge) in own.filter(|(_, edge)| matches!(edge.way, EdgeKind::Exhausted(_))) {
                 let Destination::Gate(id) = &edge.to else { continue };
                 let place = self.place(id);
-                if !is_backward(self.workflow, *at, id) {
+                if !self.workflow.is_backward(*at, id) {
                     ways.push((here, Some((place, *at, counts.clone()))));
                 } else if counts[place] < limit.max(LOOP_LIMIT) {
                     ways.push((here, enter(place)));
@@ -173,23 +190,44 @@ impl<'a> Longest<'a> {
         }
     }
 
-    /// Returns the costs of a visit of the gate.
-    fn visit(&self, gate: &Gate) -> Costs {
-        let one = |place: Workplace<'_>| {
-            let mut able = self.rules.org.able(place.role, place.duty.require_human);
-            [1, u64::from(able.any(|agent| !agent.is_human())), 0]
+    /// Returns the costs of a visit of the gate; of a loop, those of all its items.
+    fn visit(&self, at: usize) -> Costs {
+        let gate = &self.workflow.gates[at];
+        let inside = self.inside(at);
+        let once = inside.iter().map(|at| self.work(&self.workflow.gates[*at]));
+        let [visits, starts, _] = once.fold(Costs::default(), added);
+        let Some(each) = gate.for_each() else { return [visits, starts, 0] };
+        let returns = self.edges_of(&inside).filter_map(|(from, edge)| match edge.way {
+            EdgeKind::Back(limit) if edge.to == Destination::Gate(gate.id.clone()) => {
+                Some(match self.workflow.gates[*from].exits.on_exhausted {
+                    Exhausted::Block => limit,
+                    Exhausted::Escalate(_) => limit + LOOP_LIMIT,
+                    Exhausted::Route(_) => limit.max(LOOP_LIMIT),
+                })
+            }
+            _ => None,
+        });
+        let (items, returns) = (each.max_items as u64, u64::from(returns.max().unwrap_or(0)));
+        [visits * (1 + returns), starts * (1 + returns), returns].map(|cost| cost * items)
+    }
+
+    /// Returns the costs of the work at a gate, and of the role that steps in after a time.
+    fn work(&self, gate: &Gate) -> Costs {
+        let starts = |role: &RoleId, duty: &Duty| {
+            let mut able = self.rules.org.able(role, duty.require_human);
+            u64::from(able.any(|agent| !agent.is_human()))
+        };
+        let one = |duty: &Duty| {
+            let timeout = TimeLimits::of(self.workflow, duty).timeout;
+            let steps_in = timeout.and(duty.escalate_to.as_ref());
+            let again = steps_in.map_or(0, |role| starts(role, duty));
+            [1 + u64::from(steps_in.is_some()), starts(&duty.role, duty) + again, 0]
         };
         match &gate.kind {
-            GateKind::Work(_) => {
-                let items = gate.for_each().map_or(1, |each| each.max_items as u64);
-                Workplace::at(gate).map_or(Costs::default(), one).map(|cost| cost * items)
-            }
+            GateKind::Work(duty) => one(duty),
             GateKind::Condition => [1, 0, 0],
             GateKind::Fork(fork) => {
-                let branches = fork.branches.iter();
-                branches
-                    .map(|branch| one(Workplace::at_branch(gate, branch)))
-                    .fold(Costs::default(), added)
+                fork.branches.iter().map(|branch| one(branch.duty())).fold(Costs::default(), added)
             }
         }
     }

@@ -11,7 +11,7 @@ use super::explore::StateGraph;
 use super::projection::Model;
 use super::story::{StoryAct, tell};
 use crate::routing::workplace::Workplace;
-use aof_domain::{Gate, Outcome, Station, Task, listed};
+use aof_domain::{GateId, Outcome, Station, Task, listed};
 
 /// A fault of a workflow, or what may be one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,12 +29,26 @@ pub struct Alarm {
     pub story: Vec<StoryAct>,
 }
 
+impl Alarm {
+    /// `story` is `None` if none was found.
+    pub(crate) fn new(
+        code: &'static str,
+        at: String,
+        message: String,
+        fix: &str,
+        story: Option<Vec<StoryAct>>,
+    ) -> Self {
+        let (is_certain, fix) = (story.is_some(), fix.to_owned());
+        Self { code: code.into(), at, message, fix, is_certain, story: story.unwrap_or_default() }
+    }
+}
+
 /// Returns the alarms about states from which no end can be reached.
 pub(crate) fn stuck(model: &Model<'_>, cases: &Cases, graph: &StateGraph) -> Vec<Alarm> {
     let states = &graph.states;
     let is_stuck = |at: usize| {
         let state = &states[at];
-        state.is_explored && state.edges.is_empty() && state.refused.is_empty() && !graph.is_end(at)
+        state.is_explored && state.edges.is_empty() && !graph.is_end(at)
     };
     let mut kinds: BTreeMap<(String, &'static str), (Vec<usize>, String, &'static str)> =
         BTreeMap::new();
@@ -45,24 +59,18 @@ pub(crate) fn stuck(model: &Model<'_>, cases: &Cases, graph: &StateGraph) -> Vec
     }
     let tries = |task: &Task, _: &[Value]| {
         let moves = model.moves(task, &[]);
-        moves.iter().all(|taken| model.moved(model.rules, task, taken, usize::MAX).is_none())
+        let moved = |taken| model.moved(model.rules, task, taken, usize::MAX);
+        moves.iter().all(|taken| moved(taken).map_or(true, |after| after == *task))
     };
     let mut alarms: Vec<Alarm> = kinds
         .into_iter()
         .map(|((station, code), (found, message, fix))| {
             let story = tell(model, cases, graph, &|at| found.contains(&at), &tries);
-            let is_certain = story.is_some();
-            let (at, fix, story) = (station, fix.to_owned(), story.unwrap_or_default());
-            Alarm { code: code.into(), at, message, fix, is_certain, story }
+            Alarm::new(code, station, message, fix, story)
         })
         .collect();
     // A state that is unexplored or stuck counts as an end here: it is reported elsewhere.
-    let ends = graph.distances(|at| {
-        graph.is_end(at)
-            || !states[at].is_explored
-            || is_stuck(at)
-            || !states[at].refused.is_empty()
-    });
+    let ends = graph.distances(|at| graph.is_end(at) || !states[at].is_explored || is_stuck(at));
     let gate_of = |at: usize| states[at].task.gate.as_ref().map(|open| &open.current);
     let doomed = || (0..states.len()).filter(|at| ends[*at].is_none() && gate_of(*at).is_some());
     // Gates that a task never leaves; in a circle of gates, any of them.
@@ -76,15 +84,9 @@ pub(crate) fn stuck(model: &Model<'_>, cases: &Cases, graph: &StateGraph) -> Vec
     for gate in gates {
         let is_meant = |at: usize| ends[at].is_none() && gate_of(at) == Some(gate);
         let story = tell(model, cases, graph, &is_meant, &|_, _| true);
-        alarms.push(Alarm {
-            code: "dead_end".into(),
-            message: format!("from gate `{gate}` no end can be reached, whatever is said"),
-            fix: "give one of the gates behind it a route to `$end`, or a condition that can hold"
-                .to_owned(),
-            at: gate.to_string(),
-            is_certain: story.is_some(),
-            story: story.unwrap_or_default(),
-        });
+        let message = format!("from gate `{gate}` no end can be reached, whatever is said");
+        let fix = "give one of the gates behind it a route to `$end`, or a condition that can hold";
+        alarms.push(Alarm::new("dead_end", gate.to_string(), message, fix, story));
     }
     alarms.sort_by_key(|alarm| (!alarm.is_certain, alarm.story.len()));
     alarms
@@ -158,7 +160,10 @@ pub(crate) fn dead(model: &Model<'_>, cases: &Cases, graph: &StateGraph) -> Vec<
     if !graph.is_whole() {
         return Vec::new();
     }
-    let mut alarm = Alarms(Vec::new());
+    let mut alarms = Vec::new();
+    let mut add = |code, at: &str, message, fix| {
+        alarms.push(Alarm::new(code, at.to_owned(), message, fix, Some(Vec::new())));
+    };
     let name =
         |place: &ConditionPlace| place.as_ref().map_or("until".to_owned(), Station::to_string);
     for (place, answer) in &cases.constant {
@@ -172,80 +177,36 @@ pub(crate) fn dead(model: &Model<'_>, cases: &Cases, graph: &StateGraph) -> Vec<
         let of = place
             .as_ref()
             .map_or("`until` of the workflow".to_owned(), |at| format!("`when` of gate `{at}`"));
-        alarm.add("constant_condition", name(place), format!("{of} {is}"), fix);
+        add("constant_condition", &name(place), format!("{of} {is}"), fix);
     }
-    let constant: BTreeSet<String> = cases.constant.iter().map(|(place, _)| name(place)).collect();
-    let mut entered = BTreeSet::new();
-    let mut taken = BTreeSet::new();
-    for state in &graph.states {
-        if let Some(open) = &state.task.gate {
-            entered.insert(open.current.to_string());
-        }
-        taken.extend(state.refused.iter().cloned());
-        taken.extend(state.edges.iter().flat_map(|edge| edge.ended.iter().cloned()));
-    }
-    for gate in &model.workflow.gates {
-        let id = gate.id.to_string();
-        if constant.contains(&id) {
+    let is_constant =
+        |at: &Station| cases.constant.iter().any(|(place, _)| place.as_ref() == Some(at));
+    let gates = graph.states.iter().filter_map(|state| state.task.gate.as_ref());
+    let entered: BTreeSet<&GateId> = gates.map(|open| &open.current).collect();
+    let edges = graph.states.iter().flat_map(|state| &state.edges);
+    let taken: BTreeSet<&(Station, Outcome)> = edges.flat_map(|edge| &edge.ended).collect();
+    for (station, part) in model.workflow.parts() {
+        if is_constant(&station) || is_constant(&Station::from(&station.gate)) {
             continue;
         }
-        if !entered.contains(&id) {
-            let fix = "let a gate before it go on to it, or remove it";
-            alarm.add("dead_gate", id.clone(), format!("no task ever comes to gate `{id}`"), fix);
-            continue;
-        }
-        let branches = gate.fork().map(|fork| fork.branches.as_slice()).unwrap_or_default();
-        let branches = branches.iter().map(|branch| {
-            (branch.gate(), Station { gate: gate.id.clone(), branch: Some(branch.id().clone()) })
-        });
-        for (part, station) in std::iter::once((gate, Station::from(&gate.id))).chain(branches) {
-            let name = station.to_string();
-            if constant.contains(&name) {
-                continue;
+        let name = station.to_string();
+        if !entered.contains(&station.gate) {
+            if station.branch.is_none() {
+                let fix = "let a gate before it go on to it, or remove it";
+                add("dead_gate", &name, format!("no task ever comes to gate `{name}`"), fix);
             }
-            if station.branch.is_some() && !taken.iter().any(|(at, _)| *at == station) {
-                let fix = "fix its `when` or its role, or remove it";
-                alarm.add(
-                    "dead_branch",
-                    name.clone(),
-                    format!("branch `{name}` never says anything"),
-                    fix,
-                );
-                continue;
-            }
-            for outcome in outcomes(part) {
+        } else if station.branch.is_some() && !taken.iter().any(|(at, _)| *at == station) {
+            let fix = "fix its `when` or its role, or remove it";
+            add("dead_branch", &name, format!("branch `{name}` never says anything"), fix);
+        } else {
+            for (outcome, _) in part.exits.written() {
                 if !taken.contains(&(station.clone(), outcome.clone())) {
                     let message =
                         format!("the route for `{outcome}` at gate `{name}` is never taken");
-                    alarm.add(
-                        "dead_route",
-                        name.clone(),
-                        message,
-                        "remove it, or make it possible",
-                    );
+                    add("dead_route", &name, message, "remove it, or make it possible");
                 }
             }
         }
     }
-    alarm.0
-}
-
-/// Returns the outcomes with a route of their own.
-fn outcomes(gate: &Gate) -> Vec<Outcome> {
-    gate.exits.written().map(|(outcome, _)| outcome.clone()).collect()
-}
-
-struct Alarms(Vec<Alarm>);
-
-impl Alarms {
-    fn add(&mut self, code: &'static str, at: String, message: String, fix: &str) {
-        self.0.push(Alarm {
-            code: code.into(),
-            at,
-            message,
-            fix: fix.to_owned(),
-            is_certain: true,
-            story: Vec::new(),
-        });
-    }
+    alarms
 }

@@ -1,6 +1,6 @@
 //! Explores the projection of a workflow from new tasks on, each step by the engine.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 
 use serde_json::Value;
 
@@ -18,10 +18,8 @@ pub(crate) struct State {
     /// The values of the promise.
     pub(crate) seen: Vec<Value>,
     pub(crate) edges: Vec<TakenMove>,
-    /// True if each of its moves was tried.
+    /// True if each of its moves was taken.
     pub(crate) is_explored: bool,
-    /// Completions that the engine refused: what they hand on could not be made up.
-    pub(crate) refused: Vec<(Station, Outcome)>,
 }
 
 /// A move from one state to another.
@@ -37,14 +35,15 @@ pub(crate) struct TakenMove {
 pub(crate) struct StateGraph {
     pub(crate) states: Vec<State>,
     pub(crate) index: HashMap<StateKey, usize>,
-    /// The number of steps of the engine.
-    pub(crate) steps: usize,
+    /// Completions that the engine refuses: what they hand on cannot be made up.
+    pub(crate) refused: BTreeSet<(Station, Outcome)>,
 }
 
 impl StateGraph {
     /// Explores at most that many states.
     pub(crate) fn explore(model: &Model<'_>, cases: &Cases, most: usize) -> Self {
-        let mut graph = Self { states: Vec::new(), index: HashMap::new(), steps: 0 };
+        let mut graph =
+            Self { states: Vec::new(), index: HashMap::new(), refused: BTreeSet::new() };
         for (case, kind) in cases.all.iter().enumerate() {
             let seen = model.promise.map(CompiledPromise::begin).unwrap_or_default();
             graph.add(model, case, kind.task.clone(), seen);
@@ -57,14 +56,16 @@ impl StateGraph {
             }
             let State { case, task, seen, .. } = &graph.states[at];
             let (case, task, seen) = (*case, task.clone(), seen.clone());
+            let (mut refused, mut accepted) = (BTreeSet::new(), BTreeSet::new());
             for taken in model.moves(&task, &seen) {
                 let results = stepper.results(case, &task, &taken);
-                if let (Move::Say(says), [], Some(open)) = (&taken, &results[..], &task.gate) {
+                if let (Move::Say(says), Some(open)) = (&taken, &task.gate) {
                     let station =
                         Station { gate: open.current.clone(), branch: says.branch.clone() };
-                    graph.states[at].refused.push((station, says.outcome.clone()));
+                    let all = if results.is_none() { &mut refused } else { &mut accepted };
+                    all.insert((station, says.outcome.clone()));
                 }
-                for after in results {
+                for after in results.unwrap_or_default() {
                     let ended = ended(&task, &after);
                     let seen = model.seen(&seen, (&task, &after));
                     for after in model.variants(&task, after) {
@@ -80,9 +81,10 @@ impl StateGraph {
                     }
                 }
             }
-            graph.states[at].is_explored = true;
+            refused.retain(|one| !accepted.contains(one));
+            graph.states[at].is_explored = refused.is_empty();
+            graph.refused.extend(refused);
         }
-        graph.steps = stepper.steps;
         graph
     }
 
@@ -91,14 +93,7 @@ impl StateGraph {
         let at = *self.index.entry(model.key(case, &task, &seen)).or_insert(next);
         if at == next {
             let is_explored = task.status.is_finished();
-            self.states.push(State {
-                case,
-                task,
-                seen,
-                edges: Vec::new(),
-                is_explored,
-                refused: Vec::new(),
-            });
+            self.states.push(State { case, task, seen, edges: Vec::new(), is_explored });
         }
         at
     }

@@ -6,8 +6,10 @@ use serde_json::Value;
 
 use super::cases::{Cases, GivenAnswer, RulesVariant};
 use super::projection::{Model, put_list};
+use crate::Deadline;
 use crate::act::{Act, Actor, Decision};
-use crate::outputs::{example, shape_of};
+use crate::outputs::{example, item_at, shape_of};
+use crate::refusal::Refusal;
 use crate::routing::workplace::{Workplace, may_complete};
 use crate::transition::claims::{Limit, deadlines};
 use crate::transition::completion::passes_by_itself;
@@ -15,7 +17,7 @@ use crate::transition::decide::{decide, rehearse};
 use crate::workflow::rules::Rules;
 use aof_domain::{
     AgentId, BranchStatus, CheckResults, ChecklistCount, Completion, CompletionContent, Facts,
-    GateId, Map, Outcome, Status, Task, TestCount, Ticket,
+    GateId, Map, Outcome, Station, Status, Task, TestCount, Ticket, Timestamp,
 };
 
 /// A move of a task.
@@ -54,7 +56,7 @@ impl Model<'_> {
             let branch = place.branch().cloned();
             for agent in self.speakers(task, seen, &place) {
                 for outcome in place.outcomes(rules) {
-                    let hands_on = !self.lists_of(&place.station().gate).is_empty();
+                    let hands_on = !self.lists_of(&place.station()).is_empty();
                     let lengths =
                         if hands_on { &[None, Some(0), Some(1), Some(2)][..] } else { &[None] };
                     let says = |length| {
@@ -67,9 +69,7 @@ impl Model<'_> {
             }
             let part = branch.as_ref().and_then(|id| open.branch(id));
             let steps_in = place.duty.escalate_to.is_some();
-            let is_due =
-                |end: &crate::Deadline| end.limit == Limit::Timeout && end.branch == branch;
-            if steps_in && deadlines(rules, task).iter().any(is_due) {
+            if steps_in && time_limit(rules, task, branch.as_ref()).is_some() {
                 moves.push(Move::Timeout(branch.clone()));
             }
             if part.is_some_and(|part| part.status == BranchStatus::Blocked) {
@@ -98,23 +98,20 @@ impl Model<'_> {
         found
     }
 
-    /// Returns the task after the move under these rules; `None` if they refuse it. `number` makes the completion unique.
+    /// Returns the task after the move under these rules, or fails if they refuse it. `number` makes the completion unique.
     pub(crate) fn moved(
         &self,
         rules: &Rules,
         task: &Task,
         taken: &Move,
         number: usize,
-    ) -> Option<Task> {
+    ) -> Result<Task, Refusal> {
         let now = task.updated.max(task.latest());
-        let person = || Actor::Person(None);
         let decision = match taken {
             Move::Open => decide(rules, task, &Act::Open, now),
             Move::Pass => decide(rules, task, &Act::Pass, now),
             Move::Timeout(branch) => {
-                let is_meant =
-                    |end: &&crate::Deadline| end.limit == Limit::Timeout && end.branch == *branch;
-                let at = deadlines(rules, task).iter().find(is_meant)?.at;
+                let at = time_limit(rules, task, branch.as_ref()).unwrap_or(now);
                 decide(rules, task, &Act::Timeout { branch: branch.clone() }, at)
             }
             Move::Unblock(branch) => {
@@ -122,16 +119,16 @@ impl Model<'_> {
                 decide(
                     rules,
                     task,
-                    &Act::Unblock { by: person(), branch: branch.clone(), reason },
+                    &Act::Unblock { by: Actor::Person(None), branch: branch.clone(), reason },
                     now,
                 )
             }
             Move::Say(says) => rehearse(rules, task, &self.completion(task, says, number), now),
         };
-        match decision {
-            Ok(Decision::Step(step)) if step.task != *task => Some(step.task),
-            _ => None,
-        }
+        Ok(match decision? {
+            Decision::Step(step) => step.task,
+            Decision::Settled { .. } => task.clone(),
+        })
     }
 
     /// Returns a completion with what its outcome needs.
@@ -143,14 +140,14 @@ impl Model<'_> {
         let shape = duty
             .and_then(|duty| shape_of(duty, &says.outcome))
             .filter(|shape| !shape.kinds.is_empty());
-        let outputs = shape.map(|shape| example(&shape));
+        let outputs = shape.as_ref().map(example);
         let mut outputs = outputs.and_then(|value| value.as_object().cloned()).unwrap_or_default();
         outputs.remove(crate::verdict::STATUS);
-        let lists = open.map(|open| self.lists_of(open)).unwrap_or_default();
-        for (path, length) in
-            lists.iter().filter_map(|path| says.length.map(|length| (path, length)))
-        {
-            put_list(&mut outputs, path, length);
+        let station = open.map(|open| Station { gate: open.clone(), branch: says.branch.clone() });
+        let lists = station.map(|station| self.lists_of(&station)).unwrap_or_default();
+        for (path, length) in lists.iter().zip(says.length.into_iter().cycle()) {
+            let item = shape.as_ref().and_then(|shape| item_at(shape, path));
+            put_list(&mut outputs, path, length, item.as_ref());
         }
         let session = format!("session-{number}");
         let metadata = self.has_sessions.then(|| ("session".to_owned(), session.into()));
@@ -180,13 +177,19 @@ impl Model<'_> {
     }
 }
 
+/// Returns the end of the time limit of the visit, or of its branch.
+fn time_limit(rules: &Rules, task: &Task, branch: Option<&GateId>) -> Option<Timestamp> {
+    let ends = deadlines(rules, task);
+    let is_meant = |end: &&Deadline| end.limit == Limit::Timeout && end.branch.as_ref() == branch;
+    ends.iter().find(is_meant).map(|end| end.at)
+}
+
 /// Takes steps of the engine with each possible answer of the conditions that are open.
 pub(crate) struct Stepper<'m, 'a> {
     model: &'m Model<'a>,
     cases: &'m Cases,
     variants: HashMap<(usize, Vec<GivenAnswer>), RulesVariant>,
-    /// The number of steps.
-    pub(crate) steps: usize,
+    steps: usize,
 }
 
 impl<'m, 'a> Stepper<'m, 'a> {
@@ -194,8 +197,8 @@ impl<'m, 'a> Stepper<'m, 'a> {
         Self { model, cases, variants: HashMap::new(), steps: 0 }
     }
 
-    /// Returns the tasks after the move, one for each way in which the open conditions may answer.
-    pub(crate) fn results(&mut self, case: usize, task: &Task, taken: &Move) -> Vec<Task> {
+    /// Returns the tasks after the move, one for each way in which the open conditions may answer; `None` if its outputs are refused.
+    pub(crate) fn results(&mut self, case: usize, task: &Task, taken: &Move) -> Option<Vec<Task>> {
         let open = &self.cases.open;
         let mut found: Vec<Task> = Vec::new();
         let mut waiting = vec![vec![GivenAnswer::Asked; open.len()]];
@@ -218,12 +221,12 @@ impl<'m, 'a> Stepper<'m, 'a> {
                 }
                 continue;
             }
-            if let Some(after) = after
-                && !found.contains(&after)
-            {
-                found.push(after);
+            match after {
+                Ok(after) if after != *task && !found.contains(&after) => found.push(after),
+                Err(Refusal::InvalidOutputs { .. }) => return None,
+                _ => {}
             }
         }
-        found
+        Some(found)
     }
 }

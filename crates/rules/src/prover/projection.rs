@@ -7,15 +7,16 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::reach::{Reach, with_branches};
+use super::reach::Reach;
 use crate::condition::promise::CompiledPromise;
-use crate::routing::loops::{self, Loop, since_round, this_round};
+use crate::routing::loops::{self, Loop, since_round};
 use crate::routing::reviews::unanswered_at;
+use crate::routing::route::{self, last_before, last_sender};
 use crate::transition::fold::{exhausted, is_looping};
 use crate::workflow::rules::Rules;
 use aof_domain::{
-    AgentId, Blocker, Destination, Ending, Gate, GateId, GateKind, Identity, LoopItem, Map,
-    Outcome, RoleId, Status, Task, Visit, Workflow,
+    AgentId, Blocker, Destination, Ending, Gate, GateId, Identity, LoopItem, Map, Outcome, RoleId,
+    Station, Status, Task, Visit, Workflow,
 };
 
 /// The largest limit that is explored as it is; larger ones only keep their order.
@@ -53,7 +54,7 @@ impl<'a> Model<'a> {
         workflow: &'a Workflow,
         promise: Option<&'a CompiledPromise>,
     ) -> Self {
-        let mut duties = workflow.gates.iter().flat_map(with_branches).filter_map(Gate::duty);
+        let mut duties = workflow.parts().filter_map(|(_, part)| part.duty());
         let capped = capped(rules, workflow);
         let reach = Reach::of(capped.project.workflow(&workflow.name).unwrap_or(workflow));
         let kinds = kinds(rules, workflow, promise);
@@ -157,7 +158,9 @@ impl<'a> Model<'a> {
         }
         key.push(self.sender(task).map_or(0, |at| word(self.place(&task.history[at].gate)) + 1));
         let looks_back = (0..gates.len()).filter(|place| self.reach.looks_back(here, *place));
-        key.extend(looks_back.map(|place| self.before(task, place).map_or(0, |at| word(at) + 1)));
+        key.extend(looks_back.map(|place| {
+            last_before(self.workflow, &task.history, place).map_or(0, |at| word(at) + 1)
+        }));
         if let Some(repeat) = &self.workflow.repeat {
             key.push(u16::from(loops::round(&task.history) >= repeat.max));
         }
@@ -170,38 +173,15 @@ impl<'a> Model<'a> {
 
     /// Returns the entries by which backward routes entered the gate, as far as they count at present: with this item of a loop, or at all.
     fn returns(&self, task: &Task, gate: &GateId, of_item: bool) -> Vec<usize> {
-        let history = &task.history;
-        let cycle = Loop::of(self.workflow, task).filter(|cycle| of_item && cycle.has(gate));
-        let mut recent = this_round(history).len();
-        if let Some(cycle) = &cycle {
-            recent = recent.min(cycle.entries(self.workflow, history).len());
-        }
-        let item = cycle.map(|cycle| cycle.item);
-        let enters = |at: &usize| {
-            let visit = &history[*at];
-            let same = item.is_none() || visit.to_item == item;
-            visit.retry.is_some() && visit.to == Some(Destination::Gate(gate.clone())) && same
-        };
-        (history.len() - recent..history.len()).filter(enters).collect()
+        let inside = Loop::of(self.workflow, task).filter(|_| of_item);
+        route::returns(self.workflow, &task.history, inside.as_ref(), gate)
     }
 
     /// Returns the entry that sent the task to its gate, if that returns to its sender.
     fn sender(&self, task: &Task) -> Option<usize> {
         let here = &task.gate.as_ref()?.current;
         self.workflow.gate(here).filter(|(_, gate)| gate.detour)?;
-        let sent = |visit: &Visit| {
-            visit.to == Some(Destination::Gate(here.clone())) && visit.gate != *here
-        };
-        task.history.iter().rposition(sent)
-    }
-
-    /// Returns the place of the last gate on the line that was visited before that one.
-    fn before(&self, task: &Task, place: usize) -> Option<usize> {
-        let earlier = |visit: &Visit| {
-            let (at, gate) = self.workflow.gate(&visit.gate)?;
-            (at < place && !gate.detour && gate.kind != GateKind::Condition).then_some(at)
-        };
-        since_round(&task.history).iter().rev().find_map(earlier)
+        last_sender(&task.history, here)
     }
 
     /// Returns the task with the shortest history that has the same future, and the same task with other values of its counters: `before`
@@ -357,33 +337,35 @@ impl<'a> Model<'a> {
         (kept, voices, counted)
     }
 
-    /// Returns the gate's list for its loop, as the outputs of the gate that hands it on.
-    pub(crate) fn lists_of(&self, gate: &GateId) -> Vec<Vec<&'a str>> {
+    /// Returns the lists for loops below these names of the context, as paths.
+    fn lists_below(&self, names: &[&str]) -> Vec<Vec<&'a str>> {
         let workflow: &'a Workflow = self.workflow;
-        let paths = workflow
-            .gates
-            .iter()
-            .filter_map(Gate::for_each)
-            .map(|each| each.path().collect::<Vec<_>>());
+        let each = workflow.gates.iter().filter_map(Gate::for_each);
+        let paths = each.map(|each| each.path().collect::<Vec<_>>());
         paths
-            .filter(|path| path.first() == Some(&gate.as_str()))
-            .map(|path| path[1..].to_vec())
+            .filter(|path| path.starts_with(names))
+            .map(|path| path[names.len()..].to_vec())
             .collect()
+    }
+
+    /// Returns the lists for loops that the gate or branch hands on, as paths in its outputs.
+    pub(crate) fn lists_of(&self, at: &Station) -> Vec<Vec<&'a str>> {
+        let branch = at.branch.as_ref().map(GateId::as_str);
+        let names: Vec<&str> = std::iter::once(at.gate.as_str()).chain(branch).collect();
+        self.lists_below(&names)
     }
 
     /// Returns the inputs with which tasks may begin, as far as loops go through them.
     pub(crate) fn inputs(&self) -> Vec<Map> {
         let own = self.workflow.context.input.clone().unwrap_or_default();
-        let each = self.workflow.gates.iter().filter_map(Gate::for_each);
-        let paths: Vec<Vec<&str>> = each.map(|each| each.path().collect()).collect();
-        let paths: Vec<_> = paths.iter().filter(|path| path.first() == Some(&"input")).collect();
+        let paths = self.lists_below(&["input"]);
         if paths.is_empty() {
             return vec![own];
         }
         let with = |length: usize| {
             let mut input = own.clone();
             for path in &paths {
-                put_list(&mut input, &path[1..], length);
+                put_list(&mut input, path, length, None);
             }
             input
         };
@@ -391,20 +373,19 @@ impl<'a> Model<'a> {
     }
 }
 
-/// Puts a list of that length into an object, at the path.
-pub(crate) fn put_list(object: &mut Map, path: &[&str], length: usize) {
+/// Puts a list of that length into an object, at the path; of the items that are there already, or of this one.
+pub(crate) fn put_list(object: &mut Map, path: &[&str], length: usize, item: Option<&Value>) {
     match path {
         [] => {}
         [name] => {
-            let old =
-                object.get(*name).and_then(Value::as_array).and_then(|list| list.first()).cloned();
-            let items = vec![old.unwrap_or_else(|| "an item".into()); length];
-            object.insert((*name).to_owned(), items.into());
+            let known = object.get(*name).and_then(Value::as_array).and_then(|list| list.first());
+            let item = known.or(item).cloned().unwrap_or_else(|| "an item".into());
+            object.insert((*name).to_owned(), vec![item; length].into());
         }
         [name, rest @ ..] => {
             let inner = object.entry((*name).to_owned()).or_insert_with(|| Map::new().into());
             if let Some(inner) = inner.as_object_mut() {
-                put_list(inner, rest, length);
+                put_list(inner, rest, length, item);
             }
         }
     }
@@ -452,8 +433,7 @@ fn kinds(
     promise: Option<&CompiledPromise>,
 ) -> Vec<Vec<AgentId>> {
     let roles = workflow.roles();
-    let named =
-        |agent: &AgentId| promise.is_some_and(|one| one.promise.always.contains(agent.as_str()));
+    let named: Vec<AgentId> = promise.map(CompiledPromise::agents).unwrap_or_default();
     let mut kinds: Vec<(Vec<&RoleId>, bool, Vec<AgentId>)> = Vec::new();
     for agent in rules.org.all_agents() {
         let own: Vec<&RoleId> =
@@ -462,9 +442,9 @@ fn kinds(
             continue;
         }
         let is_human = agent.is_human();
-        let is_named = named(agent);
         let same = |(roles, human, agents): &&mut (Vec<&RoleId>, bool, Vec<AgentId>)| {
-            *roles == own && *human == is_human && !is_named && !named(&agents[0])
+            let is_named = [agent, &agents[0]].iter().any(|one| named.contains(one));
+            *roles == own && *human == is_human && !is_named
         };
         match kinds.iter_mut().find(same) {
             Some((_, _, agents)) => agents.push(agent.clone()),
@@ -473,8 +453,13 @@ fn kinds(
     }
     let mut kinds: Vec<Vec<AgentId>> = kinds.into_iter().map(|(_, _, agents)| agents).collect();
     if roles.iter().any(|role| rules.is_open(role)) {
-        // Any agent may work there.
-        kinds.push(["agent-1", "agent-2"].iter().filter_map(|name| name.parse().ok()).collect());
+        // Anybody may work there, also those whom the promise names.
+        let two = |prefix: &str| -> Vec<AgentId> {
+            let names = (1..=9).filter_map(|number| format!("{prefix}-{number}").parse().ok());
+            names.filter(|name| !named.contains(name)).take(2).collect()
+        };
+        kinds.extend([two("agent"), two("human")]);
+        kinds.extend(named.iter().map(|agent| vec![agent.clone()]));
     }
     kinds
 }

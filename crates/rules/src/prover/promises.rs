@@ -83,33 +83,32 @@ impl PromiseReport {
         let cases = Cases::of(&model, facts.unwrap_or_default());
         let graph = StateGraph::explore(&model, &cases, most);
         let holds = |task: &Task, seen: &[Value]| {
-            let scope = ConditionScope::new(task, &[]);
+            let scope = ConditionScope::new(task, &task.history);
             promise.holds(seen, task.status == Status::Complete, &scope.names())
         };
         let is_broken = |task: &Task, seen: &[Value]| holds(task, seen) != Ok(true);
         let states = graph.states.iter().map(|state| is_broken(&state.task, &state.seen));
         let broken: Vec<bool> = states.collect();
-        let (verdict, why, story) = if broken.contains(&true) {
-            if let Some(story) = tell(&model, &cases, &graph, &|at| broken[at], &is_broken) {
-                let mut broken = graph.states.iter().filter(|_| story.is_empty());
-                let error = broken.find_map(|state| holds(&state.task, &state.seen).err());
-                let why = error.map(|error| format!("it cannot be evaluated: {}", error.message));
-                (ProofVerdict::Refuted, why, story)
-            } else {
-                let why = "it may be broken, depending on what conditions read";
-                (ProofVerdict::May, Some(why.to_owned()), Vec::new())
-            }
+        let is_candidate = broken.contains(&true);
+        let story = is_candidate
+            .then(|| tell(&model, &cases, &graph, &|at| broken[at], &is_broken))
+            .flatten();
+        let (verdict, why) = if let Some(story) = &story {
+            let mut broken = graph.states.iter().filter(|_| story.is_empty());
+            let error = broken.find_map(|state| holds(&state.task, &state.seen).err());
+            let why = error.map(|error| format!("it cannot be evaluated: {}", error.message));
+            (ProofVerdict::Refuted, why)
         } else if facts.is_none() {
             let why = "the prover cannot tell apart what it reads or compares";
-            (ProofVerdict::Unknown, Some(why.to_owned()), Vec::new())
+            (ProofVerdict::Unknown, Some(why.to_owned()))
+        } else if is_candidate {
+            let why = "it may be broken, depending on what conditions read";
+            (ProofVerdict::May, Some(why.to_owned()))
         } else {
             let why = unexplored(&cases, &graph, most);
-            (
-                if why.is_some() { ProofVerdict::Unknown } else { ProofVerdict::Proved },
-                why,
-                Vec::new(),
-            )
+            (if why.is_some() { ProofVerdict::Unknown } else { ProofVerdict::Proved }, why)
         };
+        let story = story.unwrap_or_default();
         Self { name: promise.promise.name.clone(), verdict, why, story }
     }
 
@@ -121,16 +120,16 @@ impl PromiseReport {
 
     /// Returns the alarm if the promise is broken.
     pub(crate) fn alarm(&self) -> Option<Alarm> {
-        matches!(self.verdict, ProofVerdict::Refuted | ProofVerdict::May).then(|| Alarm {
-            code: "broken_promise".into(),
-            at: self.name.clone(),
-            message: match self.why.as_ref().filter(|_| self.verdict == ProofVerdict::Refuted) {
-                Some(why) => format!("promise `{}` is broken: {why}", self.name),
-                None => format!("promise `{}` is broken", self.name),
-            },
-            fix: "change the workflow, or what is promised".to_owned(),
-            is_certain: self.verdict == ProofVerdict::Refuted,
-            story: self.story.clone(),
-        })
+        let is_certain = match self.verdict {
+            ProofVerdict::Refuted => true,
+            ProofVerdict::May => false,
+            ProofVerdict::Proved | ProofVerdict::Unknown => return None,
+        };
+        let why = self.why.as_ref().filter(|_| is_certain);
+        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
+        let message = format!("promise `{}` is broken{why}", self.name);
+        let fix = "change the workflow, or what is promised";
+        let story = is_certain.then(|| self.story.clone());
+        Some(Alarm::new("broken_promise", self.name.clone(), message, fix, story))
     }
 }

@@ -33,14 +33,14 @@ impl Reach {
         let all = || 0..workflow.gates.len();
         let passed_over: Vec<bool> = all().map(|at| passed_over(workflow, at)).collect();
         let sends: Vec<BTreeSet<usize>> = all().map(|at| sends(workflow, at)).collect();
-        let asks = all().find(|at| workflow.gates[*at].can_reject() && passed_over[*at]);
+        let asks = || all().filter(|at| workflow.gates[*at].can_reject() && passed_over[*at]);
         let next = all().map(|at| {
             let on = on_line(workflow).find(|place| *place > at);
             let again = workflow.repeat.as_ref().and_then(|_| on_line(workflow).next());
             // A detour returns to each gate that sends tasks to it.
             let senders =
                 all().filter(|from| workflow.gates[at].detour && sends[*from].contains(&at));
-            let ways = on.into_iter().chain(again).chain(asks).chain(senders);
+            let ways = on.into_iter().chain(again).chain(asks()).chain(senders);
             ways.chain(sends[at].iter().copied()).collect()
         });
         let next: Vec<BTreeSet<usize>> = next.collect();
@@ -128,7 +128,9 @@ impl Reach {
         };
         let mut found = BTreeSet::new();
         for at in &self.after[here] {
-            let duties = with_branches(&workflow.gates[*at]).filter_map(Gate::duty);
+            let id = &workflow.gates[*at].id;
+            let own = workflow.parts().filter(|(station, _)| station.gate == *id);
+            let duties = own.filter_map(|(_, part)| part.duty());
             let by_agent = |duty: &&Duty| duty.separate_by == Identity::Agent;
             for duty in duties.filter(by_agent).filter(|duty| !duty.separate_from.is_empty()) {
                 if is_in(&duty.role)
@@ -143,11 +145,6 @@ impl Reach {
         }
         found
     }
-}
-
-pub(crate) fn with_branches(gate: &Gate) -> impl Iterator<Item = &Gate> {
-    let branches = gate.fork().into_iter().flat_map(|fork| &fork.branches);
-    std::iter::once(gate).chain(branches.map(aof_domain::Branch::gate))
 }
 
 fn on_line(workflow: &Workflow) -> impl Iterator<Item = usize> {
@@ -221,6 +218,7 @@ fn passed_over(workflow: &Workflow, at: usize) -> bool {
     let leads_over = |from: usize| {
         targets(workflow, from).iter().any(|target| match target {
             Target::Gate(to) => workflow.gate(to).is_some_and(|(place, _)| at < place),
+            Target::Next => workflow.gates[from].detour && at < from,
             target => *target == Target::End,
         })
     };

@@ -5,13 +5,12 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::reach::with_branches;
 use crate::transition::claims::TimeLimits;
 use crate::validate::staffing::{MOST_POSTS, fillable};
 use crate::workflow::graph::{Edge, EdgeKind, edges, first};
 use crate::workflow::rules::Rules;
 use aof_domain::{
-    AgentId, Destination, Duty, Gate, GateId, GateKind, Identity, JoinStrategy, Workflow,
+    AgentId, Branch, Destination, Duty, Gate, GateId, GateKind, Identity, JoinStrategy, Workflow,
 };
 
 /// The most visits of gates on all ways that are tried.
@@ -201,27 +200,27 @@ impl<'a> Search<'a> {
         let Some(fork) = gate.fork() else {
             // Anybody may work where a role is open.
             let duty = gate.duty().filter(|duty| !rules.is_open(&duty.role));
-            return Vec::from_iter(self.kept_apart(duty.map(post).into_iter().collect()));
+            return self.kept_apart(duty.map(post).into_iter().collect()).into_iter().collect();
         };
         // Branches that do not apply do not count.
-        let certain = fork.branches.iter().filter(|branch| branch.gate().when.is_none());
-        let posts: Vec<WayPost<'a>> = certain.map(|branch| post(branch.duty())).collect();
-        let count = posts.len();
-        let needed = match fork.join {
-            JoinStrategy::All => count,
-            JoinStrategy::Any => count.min(1),
-            JoinStrategy::Majority => (count / 2 + 1).min(count),
-        };
-        if needed == count || count > MOST_BRANCHES {
-            self.is_cut |= needed < count;
-            return Vec::from_iter(self.kept_apart(posts));
+        let is_certain = |branch: &&Branch| branch.gate().when.is_none();
+        let certain = fork.branches.iter().filter(is_certain);
+        if fork.join == JoinStrategy::All {
+            let posts = certain.map(|branch| post(branch.duty())).collect();
+            return self.kept_apart(posts).into_iter().collect();
         }
-        let sets = (0..1_u32 << count).filter(|set| set.count_ones() as usize == needed);
+        let (certain, count) = (certain.count(), fork.branches.len().min(MOST_BRANCHES));
         let chosen = |set: u32| {
-            let list = posts.iter().enumerate().filter(|(at, _)| set & 1 << at != 0);
-            self.kept_apart(list.map(|(_, post)| post.clone()).collect())
+            let places = (0..count).filter(|at| set & 1 << at != 0);
+            let list: Vec<&Branch> = places.map(|at| &fork.branches[at]).collect();
+            let applies = certain + list.iter().filter(|branch| !is_certain(branch)).count();
+            let most = if fork.join == JoinStrategy::Any { 1 } else { applies / 2 + 1 };
+            let posts = list.iter().map(|branch| post(branch.duty()));
+            (list.len() == most.min(applies)).then(|| self.kept_apart(posts.collect()))?
         };
-        sets.filter_map(chosen).collect()
+        let found = (0..1_u32 << count).filter_map(chosen).collect();
+        self.is_cut |= count < fork.branches.len();
+        found
     }
 
     /// Returns those of the posts that are kept apart from others; `None` if one of all has nobody.
@@ -230,7 +229,7 @@ impl<'a> Search<'a> {
             return None;
         }
         let others = |gate: usize| {
-            let duties = self.workflow.gates.iter().flat_map(with_branches).filter_map(Gate::duty);
+            let duties = self.workflow.parts().filter_map(|(_, part)| part.duty());
             duties.flat_map(|duty| &duty.separate_from).any(|id| self.place(id) == gate)
         };
         posts.retain(|post| !post.apart.is_empty() || others(post.gate));

@@ -10,7 +10,7 @@ use super::explore::{State, StateGraph};
 use super::moves::{Move, Saying};
 use super::projection::Model;
 use crate::condition::promise::CompiledPromise;
-use aof_domain::{AgentId, Destination, GateId, Status, Task, listed};
+use aof_domain::{AgentId, GateId, Status, Task, listed};
 
 /// An act of a story.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,7 +71,8 @@ fn walk(
         edges.sort_by_key(|edge| distances[state.edges[*edge].to]);
         let (edge, taken, after) = edges.into_iter().find_map(|edge| {
             let taken = meant(model, state, (&task, &seen), &state.edges[edge].taken)?;
-            let after = model.moved(model.rules, &task, &taken, acts.len())?;
+            let after = model.moved(model.rules, &task, &taken, acts.len()).ok()?;
+            let after = Some(after).filter(|after| *after != task)?;
             Some((edge, taken, after))
         })?;
         *tries.entry((at, edge)).or_default() += 1;
@@ -186,7 +187,6 @@ fn sentence(before: &Task, taken: &Move, after: &Task) -> String {
 
 /// Returns where the task is after an act, if it has moved.
 fn then(before: &Task, after: &Task) -> String {
-    let last = after.history.last().and_then(|last| last.to.as_ref());
     match (&after.gate, &before.gate) {
         (Some(now), Some(old)) if now.current == old.current => match after.status {
             Status::Blocked if before.status != Status::Blocked => {
@@ -196,14 +196,9 @@ fn then(before: &Task, after: &Task) -> String {
         },
         (Some(now), _) => {
             let held = if after.status == Status::Blocked { ", and is blocked" } else { "" };
-            match last {
-                Some(Destination::Gate(_))
-                    if after.history.last().is_some_and(|last| last.retry.is_some()) =>
-                {
-                    format!(": the task goes back to `{}`{held}", now.current)
-                }
-                _ => format!(": the task is at `{}`{held}", now.current),
-            }
+            let is_back = after.history.last().is_some_and(|last| last.retry.is_some());
+            let moves = if is_back { "goes back to" } else { "is at" };
+            format!(": the task {moves} `{}`{held}", now.current)
         }
         (None, _) => format!(": the task is {}", after.status),
     }

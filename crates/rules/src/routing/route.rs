@@ -4,7 +4,7 @@ use super::conditions::{ConditionScope, applies, until_holds};
 use super::loops::{self, Loop, since_round, store_outputs, this_round};
 use super::reviews::unanswered;
 use crate::act::LOOP_LIMIT;
-use crate::workflow::graph::{default_target, is_backward};
+use crate::workflow::graph::default_target;
 use crate::workflow::rules::Rules;
 use aof_domain::{
     ConditionTrouble, Decision, Destination, Exhausted, Gate, GateId, GateKind, LoopItem, Map,
@@ -298,28 +298,21 @@ impl RouteFinder<'_> {
 
     /// Sends the task back to the gate on the main line that the task visited last before this one.
     fn previous(&self, history: &[Visit]) -> Passage {
-        let earlier = |visit: &Visit| {
-            let (place, gate) = self.workflow.gate(&visit.gate)?;
-            (place < self.index && !gate.detour && gate.kind != GateKind::Condition)
-                .then(|| gate.id.clone())
-        };
-        match since_round(history).iter().rev().find_map(earlier) {
-            Some(gate) => Passage::straight(Destination::Gate(gate)),
-            None => self.origin(),
-        }
+        self.back_to(last_before(self.workflow, history, self.index))
     }
 
     /// Sends the task from a detour back to the gate that sent it there.
     fn back_to_sender(&self) -> Passage {
-        let here = &self.gate().id;
-        let sent = |visit: &&Visit| {
-            visit.to == Some(Destination::Gate(here.clone())) && visit.gate != *here
-        };
-        let sender = self.task.history.iter().rev().find(sent).map(|visit| &visit.gate);
-        match sender.filter(|gate| self.workflow.gate(gate).is_some()) {
-            Some(gate) => Passage::straight(Destination::Gate(gate.clone())),
-            None => self.origin(),
-        }
+        let history = &self.task.history;
+        let sender = last_sender(history, &self.gate().id).map(|at| &history[at].gate);
+        self.back_to(sender.and_then(|gate| self.workflow.gate(gate)).map(|(place, _)| place))
+    }
+
+    fn back_to(&self, place: Option<usize>) -> Passage {
+        place.map_or_else(
+            || self.origin(),
+            |at| Passage::straight(Destination::Gate(self.workflow.gates[at].id.clone())),
+        )
     }
 
     /// Counts a backward route, and redirects a task that exceeds its limit.
@@ -352,19 +345,10 @@ impl RouteFinder<'_> {
     /// Returns the gate, and the number of times that backward routes will have entered it; `None` for a forward route.
     fn count(&self, to: &Destination, history: &[Visit]) -> Option<(GateId, u32)> {
         match to {
-            Destination::Gate(gate) if is_backward(self.workflow, self.index, gate) => {
-                let round = this_round(history);
-                let cycle = self.inside.as_ref().filter(|cycle| cycle.has(gate));
-                // Within a loop, each item has its own count.
-                let count = cycle.map_or_else(
-                    || returns_to(round, gate, None),
-                    |cycle| {
-                        let run = cycle.entries(self.workflow, history);
-                        let recent = if run.len() < round.len() { run } else { round };
-                        returns_to(recent, gate, Some(cycle.item))
-                    },
-                );
-                Some((gate.clone(), count + 1))
+            Destination::Gate(gate) if self.workflow.is_backward(self.index, gate) => {
+                let count = returns(self.workflow, history, self.inside.as_ref(), gate).len();
+                let count = u32::try_from(count).unwrap_or(u32::MAX);
+                Some((gate.clone(), count.saturating_add(1)))
             }
             _ => None,
         }
@@ -375,7 +359,7 @@ impl RouteFinder<'_> {
         let to = match &passage.to {
             Destination::End => self.workflow.gates.len(),
             // A backward route, or one from a detour, skips no gate: the task will come to it again.
-            Destination::Gate(gate) if is_backward(self.workflow, self.index, gate) => {
+            Destination::Gate(gate) if self.workflow.is_backward(self.index, gate) => {
                 return passage;
             }
             Destination::Gate(gate) => self.workflow.gate(gate).map_or(0, |(place, _)| place),
@@ -421,12 +405,37 @@ impl Passage {
     }
 }
 
-/// Returns the number of times that backward routes have entered the gate, with that item of a loop if one is given.
-fn returns_to(recent: &[Visit], gate: &GateId, item: Option<LoopItem>) -> u32 {
-    let count = recent
-        .iter()
-        .filter(|visit| visit.retry.is_some() && visit.to == Some(Destination::Gate(gate.clone())))
-        .filter(|visit| item.is_none() || visit.to_item == item)
-        .count();
-    u32::try_from(count).unwrap_or(u32::MAX)
+/// Returns the entries by which backward routes entered the gate, as far as they count: within a loop, each item has a count of its own.
+pub(crate) fn returns(
+    workflow: &Workflow,
+    history: &[Visit],
+    inside: Option<&Loop<'_>>,
+    gate: &GateId,
+) -> Vec<usize> {
+    let cycle = inside.filter(|cycle| cycle.has(gate));
+    let run = cycle.map(|cycle| cycle.entries(workflow, history).len());
+    let recent = this_round(history).len().min(run.unwrap_or(usize::MAX));
+    let enters = |at: &usize| {
+        let visit = &history[*at];
+        visit.retry.is_some()
+            && visit.to == Some(Destination::Gate(gate.clone()))
+            && cycle.is_none_or(|cycle| visit.to_item == Some(cycle.item))
+    };
+    (history.len() - recent..history.len()).filter(enters).collect()
+}
+
+/// Returns the place of the last gate on the line that the task visited before the one at that place.
+pub(crate) fn last_before(workflow: &Workflow, history: &[Visit], place: usize) -> Option<usize> {
+    let earlier = |visit: &Visit| {
+        let (at, gate) = workflow.gate(&visit.gate)?;
+        (at < place && !gate.detour && gate.kind != GateKind::Condition).then_some(at)
+    };
+    since_round(history).iter().rev().find_map(earlier)
+}
+
+/// Returns the last entry of another gate that sent the task to this one.
+pub(crate) fn last_sender(history: &[Visit], gate: &GateId) -> Option<usize> {
+    let sent =
+        |visit: &Visit| visit.to == Some(Destination::Gate(gate.clone())) && visit.gate != *gate;
+    history.iter().rposition(sent)
 }

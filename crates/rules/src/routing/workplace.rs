@@ -2,7 +2,6 @@
 
 use super::loops::since_round;
 use crate::refusal::Refusal;
-use crate::workflow::graph::goes_back;
 use crate::workflow::rules::Rules;
 use aof_domain::{
     AgentId, Branch, Completion, Duty, Ending, Gate, GateId, Identity, Outcome, Period, RoleId,
@@ -147,7 +146,7 @@ impl<'a> Workplace<'a> {
         let branch = self.branch().and_then(|id| self.fork?.fork()?.branch(id));
         match branch {
             Some((_, branch)) => matches!(branch.verdict(outcome), Verdict::Reject | Verdict::Hold),
-            None => goes_back(workflow, self.gate, outcome),
+            None => workflow.goes_back(self.gate, outcome),
         }
     }
 

@@ -138,16 +138,26 @@ fn random_walks_never_break_what_was_proved() {
         seed += 1;
         let Some(mut rules) = random_rules(seed) else { continue };
         let mut random = Random(seed * 31);
-        let gates = rules.project.workflows[0].gates.len();
-        let (one, two) = (random.below(gates), random.below(gates));
+        let parts: Vec<(Station, &Gate)> = rules.project.workflows[0].parts().collect();
+        let names = |is_worked: bool| -> Vec<String> {
+            let all = parts.iter().filter(|(_, part)| !is_worked || part.duty().is_some());
+            all.map(|(station, _)| station.to_string()).collect()
+        };
+        let (all, worked) = (names(false), names(true));
+        if worked.is_empty() {
+            continue;
+        }
+        let (one, two) = (&all[random.below(all.len())], &all[random.below(all.len())]);
+        let (by, other) =
+            (&worked[random.below(worked.len())], &worked[random.below(worked.len())]);
         let always = match random.below(7) {
-            0 => format!("!ended || passed('g{one}') || tags.includes('z')"),
-            1 => format!("!ended || passedBy('g{one}') !== passedBy('g{two}')"),
-            2 => format!("count('g{one}', 'needs_review') < {}", random.below(4)),
-            3 => format!("!passed('g{one}') || passed('g{two}') || metadata.size > 2"),
-            4 => format!("!human('g{one}') || passedBy('g{one}') === 'human-ada'"),
-            5 => format!("!ended || !passed('g{one}') || before('g{one}', 'g{two}')"),
-            _ => format!("passedBy('g{one}') !== 'agent-1' || count('g{two}', 'complete') < 2"),
+            0 => format!("!ended || passed('{one}') || tags.includes('z')"),
+            1 => format!("!ended || passedBy('{by}') !== passedBy('{other}')"),
+            2 => format!("count('{one}', 'needs_review') < {}", random.below(4)),
+            3 => format!("!passed('{one}') || passed('{two}') || metadata.size > 2"),
+            4 => format!("!human('{by}') || passedBy('{by}') === 'human-ada'"),
+            5 => format!("!ended || !passed('{one}') || before('{one}', '{two}')"),
+            _ => format!("passedBy('{by}') !== 'agent-1' || count('{two}', 'complete') < 2"),
         };
         rules.project.promises = vec![promise(&always)];
         let (project, org) = (rules.project.clone(), rules.org.clone());

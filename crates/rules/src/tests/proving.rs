@@ -10,6 +10,7 @@ use crate::{
     Act, Actor, Decision, Limit, Rules, Workplace, deadlines, decide, passes_by_itself, rehearse,
 };
 use aof_domain::*;
+use serde_json::Value;
 
 /// Returns numbers below a limit: the same ones in the same order for a seed.
 pub(super) struct Random(pub(super) u64);
@@ -34,6 +35,15 @@ const WHENS: [&str; 6] = [
     "gateHistory.length % 2 === 0",
     "priority === 'high' || tags.includes('y')",
     "metadata.a.b",
+];
+
+const RARE_WHENS: [&str; 6] = [
+    "metadata.level == '5'",
+    "metadata.level === 5",
+    "metadata.level && metadata.level < 6",
+    "metadata.owner === null",
+    "milestone >= 2",
+    "milestone !== '2'",
 ];
 
 fn random_org(random: &mut Random) -> Org {
@@ -161,7 +171,25 @@ pub(super) fn random_rules(seed: u64) -> Option<Rules> {
         }
     }
     let org = random_org(&mut random);
+    if seed % 5 < 2 {
+        widen(&mut random, &mut flow);
+    }
     valid_with(flow, &org)
+}
+
+/// Lets gates be kept apart from later ones, and conditions read values that few people think of.
+fn widen(random: &mut Random, flow: &mut Workflow) {
+    let count = flow.gates.len();
+    for (index, gate) in flow.gates.iter_mut().enumerate() {
+        if gate.when.is_some() && random.once_in(2) {
+            gate.when = Some(RARE_WHENS[random.below(RARE_WHENS.len())].into());
+        }
+        let GateKind::Work(duty) = &mut gate.kind else { continue };
+        if index + 1 < count && random.once_in(3) {
+            let later = index + 1 + random.below(count - index - 1);
+            duty.separate_from.push(id(&format!("g{later}")));
+        }
+    }
 }
 
 /// Returns the acts that anybody could try, whether they are allowed or not.
@@ -230,6 +258,16 @@ pub(super) fn random_task(random: &mut Random) -> Task {
     }
     if random.once_in(2) {
         task.plan.priority = Some("high".into());
+    }
+    // Without a draw, so that a seed stays what it was.
+    let drawn = usize::try_from(random.0 >> 40).unwrap();
+    let levels =
+        [serde_json::json!(5), "5".into(), "0".into(), 0.into(), "6.0".into(), true.into()];
+    let milestones = ["2", "1", "10", "x"];
+    task.metadata.extend(levels.get(drawn % 8).map(|level| ("level".into(), level.clone())));
+    task.plan.milestone = milestones.get(drawn / 8 % 5).map(|name| (*name).into());
+    if drawn / 40 % 2 == 0 {
+        task.metadata.insert("owner".into(), Value::Null);
     }
     let stories: Vec<usize> = (0..random.below(5)).collect();
     task.context.insert("input".into(), serde_json::json!({"stories": stories}));

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use crate::refusal::Refusal;
-use crate::workflow::graph::is_backward;
 use crate::workflow::rules::Rules;
 use aof_domain::{
     CheckResults, Destination, Ending, Facts, GateCheck, Outcome, Status, Task, TaskId, Visit,
@@ -35,7 +34,7 @@ pub(crate) fn leads_on(workflow: &Workflow, index: usize, entry: &Visit) -> bool
         // The next item of a loop and the next round also lead on.
         Some(Destination::Gate(to)) => {
             let in_loop = entry.to_item.is_some() && entry.retry.is_none() && !entry.stays();
-            !is_backward(workflow, index, to) || in_loop || entry.round.is_some()
+            !workflow.is_backward(index, to) || in_loop || entry.round.is_some()
         }
         Some(Destination::Cancelled | Destination::Fail) | None => false,
     };

@@ -9,7 +9,6 @@ use crate::routing::workplace::Workplace;
 use crate::verdict::{
     STATUS, TextVerdict, VerdictReading, looked_for_at, outcome, read_at, reasons, status_key,
 };
-use crate::workflow::graph::goes_back;
 use aof_domain::workflow::gate::Mark;
 use aof_domain::{
     Completion, Map, Outcome, ReplyFields, SUSPEND, Signal, Task, Workflow, did_you_mean,
@@ -193,7 +192,7 @@ pub(crate) fn fill_from_text(
         completion.content.summary = Some(first_line(&text).unwrap_or_else(|| SILENCE.to_owned()));
     }
     let back = matches!(outcome, Outcome::NeedsReview | Outcome::Blocked)
-        || goes_back(workflow, workplace.gate, &outcome);
+        || workflow.goes_back(workplace.gate, &outcome);
     if back {
         if completion.content.blockers.is_none() {
             let items = if reading.items.is_empty() {

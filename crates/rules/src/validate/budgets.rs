@@ -1,9 +1,7 @@
 //! Checks that the programs of agents report what budgets limit.
 
 use super::checker::Finding;
-use aof_domain::{
-    AgentId, Branch, ConfigPlace, Duty, Gate, Launch, Org, Project, RunBudget, Severity,
-};
+use aof_domain::{AgentId, ConfigPlace, Launch, Org, Project, RunBudget, Severity, Workflow};
 
 impl Finding {
     /// Returns the agents whose programs do not report what a budget limits.
@@ -48,11 +46,8 @@ fn help(run: &Launch) -> &'static str {
 
 /// Returns whether the agent works only at gates whose exit statuses are the verdict: a plain program, which costs nothing.
 fn is_plain(project: &Project, org: &Org, agent: &AgentId) -> bool {
-    let of_gate = |gate: &Gate| -> Vec<Duty> {
-        let branches = gate.fork().into_iter().flat_map(|fork| &fork.branches);
-        gate.duty().into_iter().chain(branches.map(Branch::duty)).cloned().collect()
-    };
-    let duties = project.workflows.iter().flat_map(|workflow| &workflow.gates).flat_map(of_gate);
+    let parts = project.workflows.iter().flat_map(Workflow::parts);
+    let duties = parts.filter_map(|(_, part)| part.duty());
     let mut own =
         duties.filter(|duty| org.roles_of(agent).any(|role| *role == duty.role)).peekable();
     own.peek().is_some() && own.all(|duty| !duty.run.exit.is_empty() || !duty.run.wait.is_empty())

@@ -3,7 +3,6 @@
 use super::checker::RuleChecker;
 use crate::condition::Condition;
 use crate::outputs::{Problem, judge_value};
-use crate::workflow::graph::goes_back;
 use crate::workflow::rules::{condition_names, deciding_names};
 use aof_domain::workflow::gate::Mark;
 use aof_domain::workflow::shape::ShapeKind;
@@ -135,7 +134,7 @@ impl RuleChecker<'_> {
             self.error("dead_field", "run", message, "remove `run`");
             return;
         }
-        let tries_again = self.branch.is_none() && goes_back(self.workflow, gate, &Outcome::Failed);
+        let tries_again = self.branch.is_none() && self.workflow.goes_back(gate, &Outcome::Failed);
         if tries_again && duty.run.limits.attempts.is_some() {
             let message = format!(
                 "`onFailure` of gate `{}` tries again, so `run.attempts` would multiply the runs",

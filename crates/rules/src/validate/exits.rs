@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::checker::RuleChecker;
-use crate::workflow::graph::{EdgeKind, edges, is_backward};
+use crate::workflow::graph::{EdgeKind, edges};
 use aof_domain::{
     Branch, Destination, Exhausted, GateId, GateKind, Outcome, RejectionStrategy, Route, Severity,
     Target, Verdict, did_you_mean, listed,
@@ -84,7 +84,7 @@ impl RuleChecker<'_> {
         }
         self.brief_outcomes();
         let goes_back = exits.written().any(|(outcome, route)| match &route.to {
-            Target::Gate(to) => is_backward(self.workflow, self.index, to),
+            Target::Gate(to) => self.workflow.is_backward(self.index, to),
             Target::Origin | Target::Previous => true,
             _ => *outcome == Outcome::NeedsReview && route.to != Target::Hold,
         });
@@ -137,7 +137,7 @@ impl RuleChecker<'_> {
         let (gate, to) = (self.gate, &route.to);
         let onward = match to {
             Target::Gate(to) if !self.known_gate(to, Some(outcome), "to") => return,
-            Target::Gate(to) => !is_backward(self.workflow, self.index, to),
+            Target::Gate(to) => !self.workflow.is_backward(self.index, to),
             to => matches!(to, Target::Next | Target::End),
         };
         let repeats = *outcome == Outcome::Failed || gate.exits.max_retries.is_some();

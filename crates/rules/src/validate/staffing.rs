@@ -7,8 +7,8 @@ use super::checker::{Finding, RuleChecker};
 use super::exits::spread;
 use crate::workflow::graph::{edges, first};
 use aof_domain::{
-    Advice, AgentId, Branch, ConfigPlace, Destination, Duty, GateId, Identity, JoinStrategy, Org,
-    Project, Remedy, Severity, Workflow, advice, listed,
+    Advice, AgentId, ConfigPlace, Destination, Duty, GateId, Identity, JoinStrategy, Org, Project,
+    Remedy, Severity, Workflow, advice, listed,
 };
 
 /// The most gates that are checked together because they are kept apart, directly or by others.
@@ -41,11 +41,8 @@ pub fn unstaffed(project: &Project, org: &Org) -> Vec<Finding> {
 /// Returns the gates of a workflow that no agent can complete; as a note, if that depends on the task or on sessions, or is not
 /// checked.
 pub(crate) fn staffing(workflow: &Workflow, org: &Org) -> Vec<Finding> {
-    let duties = workflow.gates.iter().flat_map(|gate| {
-        let branches = gate.fork().into_iter().flat_map(|fork| &fork.branches);
-        gate.duty().into_iter().chain(branches.map(Branch::duty))
-    });
-    if duties.into_iter().all(|duty| duty.separate_from.is_empty()) {
+    let mut duties = workflow.parts().filter_map(|(_, part)| part.duty());
+    if duties.all(|duty| duty.separate_from.is_empty()) {
         return Vec::new();
     }
     let ways = Ways::of(workflow);

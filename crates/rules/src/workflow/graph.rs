@@ -53,23 +53,6 @@ pub fn first(workflow: &Workflow) -> &Gate {
     workflow.gates.iter().find(|gate| !gate.detour).unwrap_or(&workflow.gates[0])
 }
 
-/// Returns whether the route from the gate with this index to `to` is backward: to an earlier gate, to the gate itself, to a
-/// detour, or from one.
-pub(crate) fn is_backward(workflow: &Workflow, index: usize, to: &GateId) -> bool {
-    workflow.gates[index].detour
-        || workflow.gate(to).is_some_and(|(place, gate)| place <= index || gate.detour)
-}
-
-/// Returns whether the gate's own route for the outcome leads back.
-pub(crate) fn goes_back(workflow: &Workflow, gate: &Gate, outcome: &Outcome) -> bool {
-    let index = workflow.gate(&gate.id).map_or(0, |(index, _)| index);
-    match gate.exits.route(outcome).map(|route| &route.to) {
-        Some(Target::Gate(to)) => is_backward(workflow, index, to),
-        Some(Target::Origin | Target::Previous) => true,
-        _ => false,
-    }
-}
-
 /// Returns the target of an outcome without a route; `None` if a detour returns to the gate that sent the task.
 pub(crate) fn default_target(
     workflow: &Workflow,
@@ -195,7 +178,7 @@ impl Drawing<'_> {
         for to in self.destinations(index, target) {
             let way = match (&to, target) {
                 (_, Target::Hold) => EdgeKind::Hold,
-                (Destination::Gate(gate), _) if is_backward(self.workflow, index, gate) => {
+                (Destination::Gate(gate), _) if self.workflow.is_backward(index, gate) => {
                     EdgeKind::Back(times)
                 }
                 _ => EdgeKind::On,
