@@ -195,6 +195,22 @@ export async function filtering(stage) {
 
   await page.fill("#q", "");
   await eventually(async () => (await titles()).length === 4, "an empty filter does not show all cards");
+  // A change is loaded while the filter changes: its answer, of all cards, comes last.
+  let isHeld = false;
+  await page.route(/[?&]q=$/, async (route) => {
+    isHeld = true;
+    await pause(1200);
+    await route.continue().catch(() => {});
+  });
+  await shop.new("Gamma");
+  await eventually(async () => isHeld, "a change is not loaded");
+  await page.fill("#q", "beta");
+  await eventually(async () => JSON.stringify(await titles()) === '["Alpha beta"]', "the columns do not follow what is typed while a change is loaded");
+  await pause(1500);
+  equal(await titles(), ["Alpha beta"], "the cards after a change that was loaded late are wrong");
+  await page.unroute(/[?&]q=$/);
+  await page.fill("#q", "");
+  await eventually(async () => (await titles()).length === 5, "an empty filter does not show the new card");
   await pause(300);
   asked.length = 0;
   await page.focus("#q");

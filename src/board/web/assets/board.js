@@ -56,9 +56,12 @@ async function refresh() {
   isLoading = true;
   try {
     for (let loaded = null; loaded !== wanted; ) {
-      loaded = wanted;
-      const newer = await load(location.href);
+      const [version, address] = [wanted, location.href];
+      const newer = await load(address);
       if (!newer) break;
+      // A filter that was typed meanwhile is another address, and its answer is there.
+      if (address !== location.href) continue;
+      loaded = version;
       show(newer);
     }
   } catch {
@@ -78,6 +81,7 @@ async function swap(address) {
   if (!newer || number !== asked) return;
   history.replaceState(null, "", address);
   show(newer);
+  if (root.dataset.version !== wanted) refresh();
 }
 
 const isOpen = (part) => part.querySelector(":popover-open, details.acts-menu[open], .fields details[open]");
