@@ -129,7 +129,8 @@ impl TaskWorktrees {
         let is_its = |one: &&LinkedWorktree| one.branch.as_deref() == Some(branch.as_str());
         let found = all.iter().filter(|one| one.is_there).find(is_its);
         // An agent may have checked something else out there.
-        let here = || all.iter().find(|one| one.is_there && one.folder == usual);
+        let is_here = |one: &&LinkedWorktree| one.folder == usual || one.name() == task.as_str();
+        let here = || all.iter().filter(|one| one.is_there).find(is_here);
         Ok(found.or_else(here).cloned())
     }
 

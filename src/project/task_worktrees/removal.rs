@@ -4,9 +4,10 @@
 //! committed, and commits of a detached HEAD.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{TaskWorktrees, kept_reference, note_name};
+use super::{TaskWorktrees, kept_reference};
 use crate::domain::{BranchName, Task, TaskId};
 use crate::git::{CommitId, GitError, LinkedWorktree, Repository};
 use crate::project::error::ProjectError;
@@ -236,7 +237,10 @@ impl TaskWorktrees {
         let name = format!("refs/aof/salvage/{task}");
         for one in self.repository.linked_worktrees()? {
             let is_here = worktree.is_some_and(|here| here.folder == one.folder);
-            if !is_here && (one.is_there || !one.is_named(task.as_str())) {
+            // Git names its record of a worktree after the folder, with a number if there was one.
+            let rest = one.name().strip_prefix(task.as_str());
+            let is_its = rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()));
+            if !is_here && (one.is_there || !is_its) {
                 continue;
             }
             let before = self.repository.commit_named(&name)?;
@@ -264,7 +268,7 @@ impl TaskWorktrees {
         Ok(())
     }
 
-    /// Removes all the rest of a task whose work has arrived: its branch, its note, and what killed processes left of forks and landings.
+    /// Removes all the rest of a task whose work has arrived: its branch, its notes and locks, and what killed processes left of forks and landings.
     fn forget(&self, task: &TaskId) -> Result<Option<StayReason>, ProjectError> {
         let folder = self.open_root()?;
         for one in self.repository.linked_worktrees()? {
@@ -278,15 +282,18 @@ impl TaskWorktrees {
                 return Ok(Some(StayReason::InUse));
             };
             self.remove_detached(&one.folder)?;
-            folder.remove(lock)?;
         }
         self.keep(task)?;
         if let Some(head) = self.head_of(task)? {
             let name = format!("refs/heads/{}", self.branch_of(task));
             self.repository.delete_reference(&name, head)?;
         }
-        for name in [note_name(task), format!("{task}.lock")] {
-            folder.remove(&name)?;
+        for entry in fs::read_dir(&self.root).into_iter().flatten().flatten() {
+            let path = self.real_root().join(entry.file_name());
+            let is_ours = path.extension().is_some_and(|kind| kind == "json" || kind == "lock");
+            if is_ours && path.is_file() && self.task_in(&path).as_ref() == Some(task) {
+                folder.remove(entry.file_name())?;
+            }
         }
         Ok(None)
     }

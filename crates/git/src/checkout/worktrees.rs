@@ -58,11 +58,9 @@ pub struct LinkedWorktree {
 }
 
 impl LinkedWorktree {
-    /// Returns whether the folder had that name when it was added: git names its record so, with a number if there was one.
-    pub fn is_named(&self, name: &str) -> bool {
-        let record = self.record.file_name().and_then(|record| record.to_str());
-        let rest = record.and_then(|record| record.strip_prefix(name));
-        rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
+    /// Returns git's name for it: that of the folder in which it was added, with a number if there was one.
+    pub fn name(&self) -> &str {
+        self.record.file_name().and_then(|name| name.to_str()).unwrap_or_default()
     }
 }
 

@@ -60,6 +60,25 @@ fn commits_without_a_branch_outlast_a_folder_that_a_person_removes() {
 }
 
 #[test]
+fn commits_without_a_branch_stay_in_a_folder_that_was_moved() {
+    let env = two_gates("");
+    let id = env.new_task(&["One"]);
+    let _ = env.aof(&["workspace", "path", &id]).success();
+    env.git(&["worktree", "move", &format!(".aof/work/{id}"), "../moved"]);
+    env.git(&["-C", "../moved", "checkout", "--quiet", "--detach"]);
+    env.write("../moved/aside.txt", "aside\n");
+    env.git(&["-C", "../moved", "add", "aside.txt"]);
+    env.git(&["-C", "../moved", "commit", "--quiet", "--message", "aside"]);
+    cancelled(&env, &id);
+    let pruned = env.aof(&["workspace", "prune"]).success().stdout;
+    assert!(pruned.starts_with("AOF-xxxxx stays: its work is not on the base\n"), "{pruned}");
+    // By force it goes, and is kept.
+    let _ = env.aof(&["workspace", "prune", "--force", &id]).success();
+    assert!(!env.exists("../moved"));
+    assert_eq!(salvaged(&env, &id, "aside.txt"), "aside\n");
+}
+
+#[test]
 fn a_file_of_set_up_that_was_edited_is_salvaged() {
     let env = project(
         "workspaces: {setup: [[sh, -c, 'echo sample > made.json']]}",
@@ -102,6 +121,8 @@ fn what_killed_processes_left_of_forks_and_landings_is_listed_and_goes() {
         env.git(&["worktree", "add", "--quiet", "--detach", &format!(".aof/work/{name}")]);
         env.write(&format!(".aof/work/{name}.lock"), "");
     }
+    // A visit leaves its lock behind.
+    env.write(&format!(".aof/work/{id}.text.lock"), "");
     let listed = env.aof(&["workspace", "list"]).success().stdout;
     assert!(listed.contains("AOF-xxxxx"), "{listed}");
     let pruned = env.aof(&["workspace", "prune"]).success();
