@@ -1,11 +1,11 @@
 //! The branch of a task's work, as a completion records it.
 
-use crate::domain::{Completion, Ending, GateId, Outcome, Task, WorkBranch, WorkFolder};
+use crate::domain::{Completion, Outcome, WorkFolder};
 use crate::project::active_rules::in_force;
 use crate::project::error::ProjectError;
 use crate::project::task_worktrees::{TaskWorktrees, UNSETTLED};
 use crate::project::workspace::{Workspace, agent_author};
-use crate::rules::{Rules, Workplace, branch_of};
+use crate::rules::{Workplace, branch_of};
 use crate::tasks::plan::DryRun;
 use crate::tasks::publish::secrets_of;
 use crate::tasks::state::task_state::TaskState;
@@ -31,45 +31,24 @@ pub(super) fn note_work(
     let branch = completion.ticket.branch.clone();
     let branch = branch.or_else(|| branch_of(rules, task, &completion.agent));
     let worktrees = TaskWorktrees::of(workspace, rules)?;
-    if dry_run == DryRun::No && is_agents_own(rules, task, branch.as_ref(), completion) {
-        let author = agent_author(&rules.org, &completion.agent)?;
-        let station = task.gate.as_ref().map(|open| open.current.clone());
-        let station = station.map(|gate| crate::domain::Station { gate, branch: None });
-        let settled = station
-            .map(|station| worktrees.settle(&task.id, (&author, &station), &secrets_of(rules)));
-        let says = completion.content.outcome.as_deref();
+    let agent = &completion.agent;
+    // The sender holds the visit, and works at it in the task's worktree.
+    let place = Workplace::find(rules, task, None).filter(|place| {
+        branch.is_none()
+            && place.holder == Some(agent)
+            && place.work_folder(rules, task, agent) == WorkFolder::Worktree
+    });
+    if let Some(place) = place.filter(|_| dry_run == DryRun::No) {
+        let author = agent_author(&rules.org, agent)?;
+        let settled = worktrees.settle(&task.id, (&author, &place.station()), &secrets_of(rules));
+        let says = completion.content.outcome.as_deref().and_then(|says| says.parse().ok());
         // Whoever cannot go on cannot tidy up either; the files stay where they are.
-        let gives_up = [Outcome::Blocked, Outcome::Failed]
-            .iter()
-            .any(|outcome| says == Some(&Ending::Completed(outcome.clone()).to_string()));
-        match settled.transpose() {
+        let gives_up = matches!(says, Some(Outcome::Blocked | Outcome::Failed));
+        match settled {
             Err(error) if error.code() != UNSETTLED || !gives_up => return Err(error),
             _ => {}
         }
     }
-    completion.facts.work = work_of(&worktrees, task, branch.as_ref())?;
+    completion.facts.work = worktrees.work_of(task, branch.as_ref())?.map(Box::new);
     Ok(())
-}
-
-fn work_of(
-    worktrees: &TaskWorktrees,
-    task: &Task,
-    branch: Option<&GateId>,
-) -> Result<Option<Box<WorkBranch>>, ProjectError> {
-    Ok(worktrees.work_of(task, branch)?.map(Box::new))
-}
-
-/// Returns whether the sender holds the visit, and works at it in the task's worktree.
-fn is_agents_own(
-    rules: &Rules,
-    task: &Task,
-    branch: Option<&GateId>,
-    completion: &Completion,
-) -> bool {
-    let agent = &completion.agent;
-    branch.is_none()
-        && Workplace::find(rules, task, None).is_some_and(|place| {
-            place.holder == Some(agent)
-                && place.work_folder(rules, task, agent) == WorkFolder::Worktree
-        })
 }
