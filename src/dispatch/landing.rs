@@ -161,7 +161,7 @@ impl LandingRun<'_> {
         let place = self.worktrees.add_landing(&self.task.id, onto, tip, order.is_stopped);
         let mut place = place.map_err(SetupFailed::into_error)?;
         let end = self.join_and_land(order, &mut place, before);
-        self.worktrees.remove_detached(&place.folder)?;
+        self.worktrees.remove_detached(&place.facts.folder)?;
         end
     }
 

@@ -52,6 +52,16 @@ pub(crate) struct TaskWorktrees {
 /// A worktree of a task, or of a fork's branch of it, and the right to work there until it is dropped.
 pub(crate) struct TaskWorktree {
     pub(crate) task: TaskId,
+    pub(crate) facts: WorkspaceFacts,
+    /// The commit that the scripts of programs are compared with; `None` if the base is gone.
+    compared: Option<CommitId>,
+    note: WorktreeNote,
+    _lock: FileLock,
+}
+
+/// The facts about a worktree that programs and agents are told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct WorkspaceFacts {
     pub(crate) folder: PathBuf,
     /// The task's branch; a fork's branch only reads it.
     pub(crate) branch: BranchName,
@@ -59,10 +69,6 @@ pub(crate) struct TaskWorktree {
     pub(crate) base: BranchName,
     /// True if what is changed here is not kept.
     pub(crate) is_detached: bool,
-    /// The commit that the scripts of programs are compared with; `None` if the base is gone.
-    compared: Option<CommitId>,
-    note: WorktreeNote,
-    _lock: FileLock,
 }
 
 /// The facts about a worktree that git does not know, in a file beside it.
@@ -249,7 +255,7 @@ impl WorktreeNote {
     }
 }
 
-impl TaskWorktree {
+impl WorkspaceFacts {
     /// Returns the variables that tell a program where it works.
     pub(crate) fn variables(&self) -> Vec<(String, String)> {
         vec![
@@ -257,10 +263,12 @@ impl TaskWorktree {
             ("AOF_BRANCH".to_owned(), self.branch.to_string()),
         ]
     }
+}
 
+impl TaskWorktree {
     /// Opens the repository of the worktree.
     pub(crate) fn repository(&self) -> Result<Repository, ProjectError> {
-        Ok(Repository::discover(&self.folder)?)
+        Ok(Repository::discover(&self.facts.folder)?)
     }
 }
 

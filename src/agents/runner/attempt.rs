@@ -11,7 +11,7 @@ use tracing::info;
 use watch::Watch;
 
 use super::answer::{RunAnswer, RunQuestion};
-use super::launch::{LaunchFacts, WorkspaceFacts, command, has_mcp, mcp_config, secrets};
+use super::launch::{LaunchFacts, command, has_mcp, mcp_config, secrets};
 use super::prompt::{AttemptCount, EarlierAttempt, prompt, spelled};
 use super::report::{
     Exit, Report, RunOutput, TroubleKind, last_lines, plain, plain_text, shortened,
@@ -25,7 +25,7 @@ use crate::domain::{
     Visit,
 };
 use crate::project::error::ProjectError;
-use crate::project::task_worktrees::{SetupFailed, TaskWorktree};
+use crate::project::task_worktrees::{SetupFailed, TaskWorktree, WorkspaceFacts};
 use crate::project::trust::RulePrograms;
 use crate::rules::Workplace;
 use crate::storage::StoreError;
@@ -262,7 +262,7 @@ impl<'a> Attempt<'a> {
             }
         };
         let signing_key = workspace.repository.key_by_name();
-        let at = place.as_ref().map(WorkspaceFacts::of);
+        let at = place.as_ref().map(|place| place.facts.clone());
         let facts = LaunchFacts { signing_key, ..self.facts(|file| folder.path_of(file), at) };
         folder.write(RunFile::Prompt, facts.prompt.as_bytes())?;
         folder.write(RunFile::Mcp, mcp_config(&facts).as_bytes())?;

@@ -8,10 +8,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use crate::domain::{
-    AgentId, BranchName, Launch, Placeholder, Preset, Station, Ticket, WorkflowName,
-};
-use crate::project::task_worktrees::TaskWorktree;
+use crate::domain::{AgentId, Launch, Placeholder, Preset, Station, Ticket, WorkflowName};
+use crate::project::task_worktrees::WorkspaceFacts;
 use crate::system::process::{Program, Secrets, is_secret_name};
 
 /// The facts of one attempt, for placeholders and variables.
@@ -44,30 +42,6 @@ pub(crate) struct LaunchFacts {
     pub output_file: PathBuf,
     /// The file that configures aof's server for MCP clients.
     pub mcp_config: PathBuf,
-}
-
-/// The facts about the worktree of an attempt.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct WorkspaceFacts {
-    pub folder: PathBuf,
-    pub branch: BranchName,
-    pub base: BranchName,
-    /// True if what is changed there is not kept.
-    pub is_detached: bool,
-    /// The variables that name it.
-    pub variables: Vec<(String, String)>,
-}
-
-impl WorkspaceFacts {
-    pub(crate) fn of(made: &TaskWorktree) -> Self {
-        Self {
-            folder: made.folder.clone(),
-            branch: made.branch.clone(),
-            base: made.base.clone(),
-            is_detached: made.is_detached,
-            variables: made.variables(),
-        }
-    }
 }
 
 /// A program with its arguments, input and environment.
@@ -232,7 +206,7 @@ fn environment(launch: &Launch, facts: &LaunchFacts) -> Vec<(String, String)> {
         all.insert(0, ("GEMINI_CLI_TRUST_WORKSPACE".to_owned(), "true".to_owned()));
     }
     all.extend(run_facts.map(|(name, value)| (name.to_owned(), value)));
-    all.extend(facts.workspace.iter().flat_map(|workspace| workspace.variables.clone()));
+    all.extend(facts.workspace.iter().flat_map(WorkspaceFacts::variables));
     if let Some(key) = &facts.signing_key {
         let set = all.iter().rev().find(|(name, _)| name == COUNT).map(|(_, count)| count.clone());
         let set = set.or_else(|| env::var(COUNT).ok());

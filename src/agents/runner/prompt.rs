@@ -4,12 +4,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::answer::RunQuestion;
-use super::launch::WorkspaceFacts;
 use crate::domain::workflow::gate::Mark;
 use crate::domain::{Outcome, Outputs};
 use crate::files::printable::one_line;
 use crate::files::task_file::TaskFile;
 use crate::git::UncommittedChanges;
+use crate::project::task_worktrees::WorkspaceFacts;
 use crate::rules::brief::GateContext;
 use crate::rules::outputs::{Field, fields};
 use crate::rules::verdict::looked_for_at;
@@ -55,7 +55,7 @@ pub(crate) fn prompt(
 }
 
 fn describe_workspace(workspace: &WorkspaceFacts) -> String {
-    let WorkspaceFacts { folder, branch, base, is_detached, variables: _ } = workspace;
+    let WorkspaceFacts { folder, branch, base, is_detached } = workspace;
     let folder = folder.display();
     let text = if *is_detached {
         format!(

@@ -164,7 +164,8 @@ fn run_path(session: &Session, args: &NamedWorkspaceArgs) -> CliResult {
     let task = session.ticket(&workspace, &args.task)?.task;
     let made = make(&workspace, &task, &is_stopped, &mut |bytes| {
         session.output.say(inert(String::from_utf8_lossy(bytes).trim_end()));
-    })?;
+    })?
+    .facts;
     let value =
         || json!({"task": task, "folder": made.folder, "branch": made.branch, "base": made.base});
     session.output.show(value, || format!("{}\n", made.folder.display()));

@@ -10,7 +10,7 @@ use std::thread;
 
 use serde::{Deserialize, Serialize};
 
-use super::{PAUSE, SetupFailed, TaskWorktree, TaskWorktrees};
+use super::{PAUSE, SetupFailed, TaskWorktree, TaskWorktrees, WorkspaceFacts};
 use crate::domain::{BranchName, Digest, Landing, TaskId, Timestamp};
 use crate::git::CommitId;
 use crate::project::error::ProjectError;
@@ -119,16 +119,10 @@ impl TaskWorktrees {
         };
         let folder = self.landing_folder(task);
         let note = self.add_detached(task, &folder, (onto, tip), is_stopped)?;
-        Ok(TaskWorktree {
-            task: task.clone(),
-            folder,
-            branch: onto.clone(),
-            base: onto.clone(),
-            is_detached: true,
-            compared: Some(tip),
-            note,
-            _lock: lock,
-        })
+        let (branch, base) = (onto.clone(), onto.clone());
+        let facts = WorkspaceFacts { folder, branch, base, is_detached: true };
+        let (task, compared) = (task.clone(), Some(tip));
+        Ok(TaskWorktree { task, facts, compared, note, _lock: lock })
     }
 
     fn landing_folder(&self, task: &TaskId) -> PathBuf {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::{TaskWorktree, TaskWorktrees, WorktreeNote, branch_in, kept_reference};
+use super::{TaskWorktree, TaskWorktrees, WorkspaceFacts, WorktreeNote, branch_in, kept_reference};
 use crate::domain::{BranchName, GateId, Task, TaskId};
 use crate::git::{CommitId, NewCheckout, Repository};
 use crate::project::error::ProjectError;
@@ -106,12 +106,10 @@ impl TaskWorktrees {
             }
             None => self.add(setup.task, &base, setup.is_stopped)?,
         };
-        let is_detached = setup.branch.is_some();
-        let task = task.clone();
-        let base = note.base.clone();
-        let compared = self.tip(&base)?;
-        let mut made =
-            TaskWorktree { task, folder, branch, base, is_detached, compared, note, _lock: lock };
+        let (base, is_detached) = (note.base.clone(), setup.branch.is_some());
+        let (task, compared) = (task.clone(), self.tip(&base)?);
+        let facts = WorkspaceFacts { folder, branch, base, is_detached };
+        let mut made = TaskWorktree { task, facts, compared, note, _lock: lock };
         if !made.note.is_prepared {
             self.set_up(&mut made, &mut setup)?;
         }
@@ -277,7 +275,7 @@ impl TaskWorktrees {
         self.ensure_seen(made, setup.programs, &|kind, _| kind == ProgramKind::Setup)?;
         let repository = made.repository()?;
         made.note.is_mixed |= !repository.left_files()?.is_empty();
-        self.copy_files(&made.folder)?;
+        self.copy_files(&made.facts.folder)?;
         for words in &self.settings.setup {
             let ended = made.run(words, setup)?;
             if let Some(why) = &ended.failure {
@@ -287,11 +285,11 @@ impl TaskWorktrees {
             }
         }
         for file in repository.left_files()? {
-            let blob = repository.hash_file(&made.folder.join(&file.path));
+            let blob = repository.hash_file(&made.facts.folder.join(&file.path));
             made.note.made.insert(file.path, blob.map(|blob| blob.to_string()).unwrap_or_default());
         }
         made.note.is_prepared = true;
-        if !made.is_detached {
+        if !made.facts.is_detached {
             self.write_note(&made.task, &made.note)?;
         }
         Ok(())

@@ -56,10 +56,10 @@ impl TaskWorktree {
         words: &[String],
         relay: &mut OutputRelay<'_, '_>,
     ) -> Result<Option<String>, SetupFailed> {
-        let Some(mut program) = Program::new(words, &self.folder) else {
+        let Some(mut program) = Program::new(words, &self.facts.folder) else {
             return Ok(Some("names no program".to_owned()));
         };
-        for (name, value) in self.variables() {
+        for (name, value) in self.facts.variables() {
             program = program.with(&name, value);
         }
         let setup = &relay.setup;

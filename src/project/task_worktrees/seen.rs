@@ -61,7 +61,8 @@ impl TaskWorktrees {
         programs: &RulePrograms,
         wanted: &dyn Fn(ProgramKind, &str) -> bool,
     ) -> Result<(), ProjectError> {
-        let files = self.unseen(&made.folder, made.compared, &made.note.seen, programs, wanted)?;
+        let files =
+            self.unseen(&made.facts.folder, made.compared, &made.note.seen, programs, wanted)?;
         let Some(files) = files else { return Ok(()) };
         let unseen = UnseenChanges { files, diff: String::new() };
         if unseen.is_named_by_variable() { Ok(()) } else { Err(unseen.refusal(&made.task)) }

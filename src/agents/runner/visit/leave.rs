@@ -16,8 +16,8 @@ impl VisitRun<'_> {
         let workspace = self.workspace();
         let in_force = workspace.rules()?;
         let worktrees = TaskWorktrees::of(&workspace, &in_force.rules)?;
-        if place.is_detached {
-            return worktrees.remove_detached(&place.folder);
+        if place.facts.is_detached {
+            return worktrees.remove_detached(&place.facts.folder);
         }
         let (ticket, agent) = (&self.assignment.ticket, &self.assignment.agent);
         let (view, _) = show(&workspace, &ticket.task)?;
