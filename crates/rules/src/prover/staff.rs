@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use crate::transition::claims::TimeLimits;
-use crate::validate::staffing::{MOST_POSTS, fillable};
+use crate::validate::staffing::{BUDGET, MOST_POSTS, fillable};
 use crate::workflow::graph::{Edge, EdgeKind, edges, first};
 use crate::workflow::rules::Rules;
 use aof_domain::{
@@ -68,7 +68,7 @@ impl Staffing {
         let mut absences: Vec<Absence> = agents.iter().map(absence).collect();
         absences.retain(|absence| !absence.gates.is_empty() || absence.ways > 0);
         absences.sort_by_key(|absence| std::cmp::Reverse((absence.gates.len(), absence.ways)));
-        let closed = names(&mut all.entered.difference(&all.passed(all.is_cut)));
+        let closed = names(&mut all.closed().iter());
         let gates = workflow.gates.iter().filter(|gate| works(gate)).count();
         Self { gates, closed, ways: all.ways, is_whole: !all.is_cut, absences }
     }
@@ -91,6 +91,8 @@ struct Search<'a> {
     entered: BTreeSet<usize>,
     passed: BTreeSet<usize>,
     steps: usize,
+    /// The work that is left for finding agents.
+    budget: usize,
     ways: usize,
     is_cut: bool,
 }
@@ -104,6 +106,7 @@ impl<'a> Search<'a> {
             entered: BTreeSet::new(),
             passed: BTreeSet::new(),
             steps: 0,
+            budget: BUDGET,
             ways: 0,
             is_cut: false,
         };
@@ -126,19 +129,27 @@ impl<'a> Search<'a> {
         (0..self.choices.len()).filter(|at| !self.choices[*at].is_empty()).collect()
     }
 
+    /// Returns the gates that cannot pass, though tasks come to them; if not all ways were tried, those that cannot by themselves.
+    fn closed(&self) -> BTreeSet<usize> {
+        if !self.is_cut {
+            return &self.entered - &self.passed;
+        }
+        (0..self.choices.len()).filter(|at| self.choices[*at].is_empty()).collect()
+    }
+
     /// Goes on from a gate, in each way that the agents can fill. `filled` are the choices of posts on the way to it.
     fn enter(&mut self, at: usize, seen: &mut BTreeSet<usize>, filled: &[Vec<WayPost<'a>>]) {
         self.is_cut |= self.steps >= MOST_STEPS;
-        if self.steps >= MOST_STEPS || !seen.insert(at) {
+        if self.is_cut || !seen.insert(at) {
             return;
         }
         self.steps += 1;
         self.entered.insert(at);
-        let mut with = Vec::new();
+        let (choices, mut with) = (self.choices[at].clone(), Vec::new());
         for before in filled {
-            for more in &self.choices[at] {
+            for more in &choices {
                 let posts = [&before[..], &more[..]].concat();
-                if !with.contains(&posts) && (more.is_empty() || fits(&posts, &mut self.is_cut)) {
+                if !with.contains(&posts) && (more.is_empty() || self.fits(&posts)) {
                     with.push(posts);
                 }
             }
@@ -235,18 +246,19 @@ impl<'a> Search<'a> {
         posts.retain(|post| !post.apart.is_empty() || others(post.gate));
         Some(posts)
     }
-}
 
-/// Returns whether agents can be found for all posts, of which each is kept apart from some before it; true beyond the bounds.
-fn fits(posts: &[WayPost<'_>], is_cut: &mut bool) -> bool {
-    let all = || 0..posts.len().min(MOST_POSTS);
-    let is_apart = |one: usize, other: usize| {
-        posts[one.max(other)].apart.contains(&posts[one.min(other)].gate)
-    };
-    let bits = |one| all().filter(|other| is_apart(one, *other)).fold(0, |set, at| set | 1 << at);
-    let others: Vec<u32> = all().map(bits).collect();
-    let agents: Vec<&[&AgentId]> = posts.iter().map(|post| &post.agents[..]).collect();
-    let filled = fillable(&agents, &others);
-    *is_cut |= filled.is_none();
-    filled.is_none_or(|sets| sets.iter().any(|set| set.count_ones() as usize == posts.len()))
+    /// Returns whether agents can be found for all posts, of which each is kept apart from some before it; true beyond the bounds.
+    fn fits(&mut self, posts: &[WayPost<'_>]) -> bool {
+        let all = || 0..posts.len().min(MOST_POSTS);
+        let is_apart = |one: usize, other: usize| {
+            posts[one.max(other)].apart.contains(&posts[one.min(other)].gate)
+        };
+        let bits =
+            |one| all().filter(|other| is_apart(one, *other)).fold(0, |set, at| set | 1 << at);
+        let others: Vec<u32> = all().map(bits).collect();
+        let agents: Vec<&[&AgentId]> = posts.iter().map(|post| &post.agents[..]).collect();
+        let filled = fillable(&agents, &others, &mut self.budget);
+        self.is_cut |= filled.is_none();
+        filled.is_none_or(|sets| sets.iter().any(|set| set.count_ones() as usize == posts.len()))
+    }
 }

@@ -141,6 +141,23 @@ fn who_is_missed_is_counted_over_all_choices_of_a_way() {
     gates.push(apart("last", "lead", &["g0"]));
     let (closed, missed) = staffed(gates, &[("dev", &["x"]), ("lead", &["x"])]);
     assert!(closed.is_empty() && missed[0].starts_with("x: g0 g1 g2"), "{closed:?} {missed:?}");
+    // Sixteen gates, thirty agents of whom no two are alike: too much work to find agents for each of the ways.
+    let names: Vec<String> = (0..16).map(|at| format!("g{at}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let agents: Vec<String> = (0..30).map(|at| format!("a{at}")).collect();
+    let mut seed = 3;
+    let mut half = || -> Vec<&str> {
+        agents.iter().filter(|_| random(&mut seed, 2) == 0).map(String::as_str).collect()
+    };
+    let lists: Vec<Vec<&str>> = names.iter().map(|_| half()).collect();
+    let roles: Vec<(&str, &[&str])> =
+        names.iter().copied().zip(lists.iter().map(Vec::as_slice)).collect();
+    let optional = names.iter().enumerate().map(|(at, name)| {
+        let when = (at > 0).then(|| format!("tags.includes('t{at}')"));
+        Gate { when, ..apart(name, name, &names[..at]) }
+    });
+    let (closed, missed) = staffed(optional.collect(), &roles);
+    assert_eq!((closed.len(), missed.len()), (0, 0));
     // Eleven agents for twelve gates, no two of whom are alike: one by one, they have too many combinations.
     let names: Vec<String> = (0..12).map(|at| format!("g{at}")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();

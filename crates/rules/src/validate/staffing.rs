@@ -14,7 +14,7 @@ use aof_domain::{
 /// The most gates that are checked together because they are kept apart, directly or by others.
 pub(crate) const MOST_POSTS: usize = 16;
 /// The most unions of sets of gates for one answer: 12 gates and 30 agents need fewer, and take less than 50 ms.
-const BUDGET: usize = 10_000_000;
+pub(crate) const BUDGET: usize = 10_000_000;
 
 /// A gate, or a branch of a fork, for which an agent must be found.
 struct Post<'a> {
@@ -103,7 +103,7 @@ fn check_group(
         group.iter().map(|index| bits(&others[*index])).collect()
     };
     let agents: Vec<&[&AgentId]> = members.iter().map(|post| &post.agents[..]).collect();
-    let Some(filled) = fillable(&agents, &links) else {
+    let Some(filled) = fillable(&agents, &links, &mut { BUDGET }) else {
         let count = group.len();
         let message =
             format!("staffing is not checked: {count} gates are kept apart from each other");
@@ -244,8 +244,12 @@ impl Ways {
 }
 
 /// Returns the largest sets of posts that agents can fill together, each as bits; `None` beyond the bounds. `posts` are the agents that
-/// may work at each, `others` the posts whose workers may not.
-pub(crate) fn fillable(posts: &[&[&AgentId]], others: &[u32]) -> Option<Vec<u32>> {
+/// may work at each, `others` the posts whose workers may not. It takes the unions of sets that it makes from the budget.
+pub(crate) fn fillable(
+    posts: &[&[&AgentId]],
+    others: &[u32],
+    budget: &mut usize,
+) -> Option<Vec<u32>> {
     if posts.len() > MOST_POSTS {
         return None;
     }
@@ -255,13 +259,10 @@ pub(crate) fn fillable(posts: &[&[&AgentId]], others: &[u32]) -> Option<Vec<u32>
             *agents.entry(agent).or_default() |= 1 << at;
         }
     }
-    let (mut filled, mut is_known, mut joined) = (vec![0], vec![false; 1 << posts.len()], 0);
+    let (mut filled, mut is_known) = (vec![0], vec![false; 1 << posts.len()]);
     for allowed in agents.into_values() {
         let sets = largest_sets(allowed, others);
-        joined += sets.len() * filled.len();
-        if joined > BUDGET {
-            return None;
-        }
+        *budget = budget.checked_sub(sets.len() * filled.len())?;
         for index in 0..filled.len() {
             for set in &sets {
                 let union: u32 = filled[index] | set;
