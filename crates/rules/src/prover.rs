@@ -30,6 +30,7 @@ use crate::workflow::rules::Rules;
 use aof_domain::{Workflow, words};
 use cases::Cases;
 use explore::StateGraph;
+use moves::MOST_ANSWERS;
 use projection::Model;
 use serde::Serialize;
 
@@ -172,8 +173,11 @@ fn unexplored(cases: &Cases, graph: &StateGraph, most: usize) -> Option<String> 
     }
     let left = graph.states.iter().filter(|state| !state.is_explored).count();
     (left > 0).then(|| {
-        format!(
-            "it has more than {most} states; {left} of those that were reached are not explored"
-        )
+        let bound = if graph.states.len() > most {
+            format!("has more than {most} states")
+        } else {
+            format!("has conditions that may answer in more than {MOST_ANSWERS} ways")
+        };
+        format!("it {bound}; {left} of the states that were reached are not explored")
     })
 }

@@ -51,7 +51,7 @@ impl StateGraph {
         let mut open: VecDeque<usize> = (0..graph.states.len()).collect();
         let mut stepper = Stepper::new(model, cases);
         while let Some(at) = open.pop_front() {
-            if graph.states.len() > most {
+            if graph.states.len() > most || stepper.is_over() {
                 break;
             }
             let State { case, task, seen, .. } = &graph.states[at];
@@ -82,7 +82,7 @@ impl StateGraph {
                 }
             }
             refused.retain(|one| !accepted.contains(one));
-            graph.states[at].is_explored = refused.is_empty();
+            graph.states[at].is_explored = refused.is_empty() && !stepper.is_over();
             graph.refused.extend(refused);
         }
         graph

@@ -184,6 +184,9 @@ fn time_limit(rules: &Rules, task: &Task, branch: Option<&GateId>) -> Option<Tim
     ends.iter().find(is_meant).map(|end| end.at)
 }
 
+/// The most ways in which open conditions may answer together that are tried: each condition that one step asks multiplies them.
+pub(crate) const MOST_ANSWERS: usize = 2_000;
+
 /// Takes steps of the engine with each possible answer of the conditions that are open.
 pub(crate) struct Stepper<'m, 'a> {
     model: &'m Model<'a>,
@@ -197,12 +200,17 @@ impl<'m, 'a> Stepper<'m, 'a> {
         Self { model, cases, variants: HashMap::new(), steps: 0 }
     }
 
+    /// Returns whether there are more ways to answer than are tried.
+    pub(crate) fn is_over(&self) -> bool {
+        self.variants.len() > MOST_ANSWERS
+    }
+
     /// Returns the tasks after the move, one for each way in which the open conditions may answer; `None` if its outputs are refused.
     pub(crate) fn results(&mut self, case: usize, task: &Task, taken: &Move) -> Option<Vec<Task>> {
         let open = &self.cases.open;
         let mut found: Vec<Task> = Vec::new();
         let mut waiting = vec![vec![GivenAnswer::Asked; open.len()]];
-        while let Some(answers) = waiting.pop() {
+        while let Some(answers) = waiting.pop().filter(|_| !self.is_over()) {
             self.steps += 1;
             let (model, kind) = (self.model, &self.cases.all[case]);
             let variant = self

@@ -418,7 +418,7 @@ pub(crate) fn returns(
     let enters = |at: &usize| {
         let visit = &history[*at];
         visit.retry.is_some()
-            && visit.to == Some(Destination::Gate(gate.clone()))
+            && matches!(&visit.to, Some(Destination::Gate(to)) if to == gate)
             && cycle.is_none_or(|cycle| visit.to_item == Some(cycle.item))
     };
     (history.len() - recent..history.len()).filter(enters).collect()
@@ -435,7 +435,8 @@ pub(crate) fn last_before(workflow: &Workflow, history: &[Visit], place: usize) 
 
 /// Returns the last entry of another gate that sent the task to this one.
 pub(crate) fn last_sender(history: &[Visit], gate: &GateId) -> Option<usize> {
-    let sent =
-        |visit: &Visit| visit.to == Some(Destination::Gate(gate.clone())) && visit.gate != *gate;
+    let sent = |visit: &Visit| {
+        matches!(&visit.to, Some(Destination::Gate(to)) if to == gate) && visit.gate != *gate
+    };
     history.iter().rposition(sent)
 }

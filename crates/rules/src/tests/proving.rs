@@ -644,6 +644,18 @@ fn a_cost_with_too_many_combinations_is_not_counted() {
 }
 
 #[test]
+fn too_many_answers_end_the_search() {
+    let gates = (0..16).map(|at| Gate {
+        when: (at > 0).then(|| format!("gateHistory.length > {at}")),
+        ..gate(&format!("g{at}"), "dev")
+    });
+    let rules = Rules::new(project(workflow(gates.collect())), sound().1).unwrap().0;
+    let report = prove_workflow(&rules, &rules.project.workflows[0], 5_000);
+    assert_eq!(report.ends, ProofVerdict::Unknown);
+    assert!(report.unexplored.unwrap().contains("more than 2000 ways"));
+}
+
+#[test]
 fn nothing_is_proved_alive_when_conditions_read_too_many_facts() {
     let (mut flow, org) = sound();
     let many: Vec<String> = (0..13).map(|number| format!("tags.includes('t{number}')")).collect();
