@@ -137,7 +137,7 @@ impl<'a> Search<'a> {
         (0..self.choices.len()).filter(|at| self.choices[*at].is_empty()).collect()
     }
 
-    /// Goes on from a gate, in each way that the agents can fill. `filled` are the choices of posts on the way to it.
+    /// Visits a gate, then those that it leads to, as far as agents can be found. `filled` has the posts before it: a list for each choice.
     fn enter(&mut self, at: usize, seen: &mut BTreeSet<usize>, filled: &[Vec<WayPost<'a>>]) {
         self.is_cut |= self.steps >= MOST_STEPS;
         if self.is_cut || !seen.insert(at) {
