@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
+use super::reach::most_returns;
 use crate::act::LOOP_LIMIT;
 use crate::routing::workplace::Workplace;
 use crate::transition::claims::TimeLimits;
@@ -199,11 +200,7 @@ impl<'a> Longest<'a> {
         let Some(each) = gate.for_each() else { return [visits, starts, 0] };
         let returns = self.edges_of(&inside).filter_map(|(from, edge)| match edge.way {
             EdgeKind::Back(limit) if edge.to == Destination::Gate(gate.id.clone()) => {
-                Some(match self.workflow.gates[*from].exits.on_exhausted {
-                    Exhausted::Block => limit,
-                    Exhausted::Escalate(_) => limit + LOOP_LIMIT,
-                    Exhausted::Route(_) => limit.max(LOOP_LIMIT),
-                })
+                Some(most_returns(&self.workflow.gates[*from].exits.on_exhausted, limit))
             }
             _ => None,
         });

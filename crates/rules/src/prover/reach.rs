@@ -57,11 +57,7 @@ impl Reach {
         for at in all() {
             let exits = &workflow.gates[at].exits;
             let limit = exits.retries().unwrap_or(LOOP_LIMIT);
-            let further = match exits.on_exhausted {
-                Exhausted::Block => limit,
-                Exhausted::Escalate(_) => limit + LOOP_LIMIT,
-                Exhausted::Route(_) => limit.max(LOOP_LIMIT),
-            };
+            let further = most_returns(&exits.on_exhausted, limit);
             for to in &sends[at] {
                 let own = loops_of(workflow, at);
                 let is_inside = !own.is_disjoint(&loops_of(workflow, *to));
@@ -144,6 +140,15 @@ impl Reach {
             }
         }
         found
+    }
+}
+
+/// Returns the most times that a gate with this limit sends a task back to one place.
+pub(crate) fn most_returns(on_exhausted: &Exhausted, limit: u32) -> u32 {
+    match on_exhausted {
+        Exhausted::Block => limit,
+        Exhausted::Escalate(_) => limit + LOOP_LIMIT,
+        Exhausted::Route(_) => limit.max(LOOP_LIMIT),
     }
 }
 
