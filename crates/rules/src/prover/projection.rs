@@ -184,11 +184,10 @@ impl<'a> Model<'a> {
         last_sender(&task.history, here)
     }
 
-    /// Returns the task with the shortest history that has the same future, and the same task with other values of its counters: `before`
-    /// is the task that the last step changed.
+    /// Returns the task, and the same task with other values of its counters: `before` is the task that the last step changed.
     pub(crate) fn variants(&self, before: &Task, after: Task) -> Vec<Task> {
         if after.gate.is_none() {
-            return vec![Task { history: Vec::new(), blockers: Vec::new(), ..after }];
+            return vec![after];
         }
         let mut found = vec![after.clone()];
         let grown = after.history.len() > before.history.len();
@@ -226,7 +225,7 @@ impl<'a> Model<'a> {
         {
             found.push(middle(&after, from));
         }
-        found.into_iter().map(|task| self.shortened(task)).collect()
+        found
     }
 
     /// Returns the task with that many backward entries to the gate.
@@ -249,9 +248,11 @@ impl<'a> Model<'a> {
         task
     }
 
-    /// Returns the task without the entries that its future does not depend on.
-    fn shortened(&self, mut task: Task) -> Task {
-        let Some(open) = task.gate.clone() else { return task };
+    /// Returns the task with the shortest history that has the same future.
+    pub(crate) fn shortened(&self, mut task: Task) -> Task {
+        let Some(open) = task.gate.clone() else {
+            return Task { history: Vec::new(), blockers: Vec::new(), ..task };
+        };
         let history = std::mem::take(&mut task.history);
         let whole = Task { history, ..task.clone() };
         let (kept, voices, counted) = self.needed(&whole, open.visit);
