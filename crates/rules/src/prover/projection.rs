@@ -15,8 +15,8 @@ use crate::routing::route::{self, last_before, last_sender};
 use crate::transition::fold::{exhausted, is_looping};
 use crate::workflow::rules::Rules;
 use aof_domain::{
-    AgentId, Blocker, Destination, Ending, Gate, GateId, Identity, LoopItem, Map, Outcome, RoleId,
-    Station, Status, Task, Visit, Workflow,
+    AgentId, Blocker, CheckResults, Destination, Ending, Gate, GateId, Identity, LoopItem, Map,
+    Outcome, RoleId, Station, Status, Task, Visit, Workflow,
 };
 
 /// The largest limit that is explored as it is; larger ones only keep their order.
@@ -189,9 +189,9 @@ impl<'a> Model<'a> {
         if after.gate.is_none() {
             return vec![after];
         }
-        let mut found = vec![after.clone()];
         let grown = after.history.len() > before.history.len();
         let last = after.history.last().filter(|_| grown);
+        let mut found = Vec::new();
         if let Some(Destination::Gate(to)) =
             last.filter(|last| last.retry.is_some()).and_then(|last| last.to.clone())
         {
@@ -203,7 +203,8 @@ impl<'a> Model<'a> {
                 if class == self.reach.class(here, at, of_item, now.saturating_sub(1))
                     && let Some(next) = self.reach.least(at, of_item, class + 1)
                 {
-                    let more = found.iter().map(|task| self.counting(task, &to, next, of_item));
+                    let known = found.iter().chain([&after]);
+                    let more = known.map(|task| self.counting(task, &to, next, of_item));
                     found.extend(more.collect::<Vec<_>>());
                 }
                 if after.gate.as_ref().is_some_and(|open| open.item.is_none()) {
@@ -225,6 +226,7 @@ impl<'a> Model<'a> {
         {
             found.push(middle(&after, from));
         }
+        found.push(after);
         found
     }
 
@@ -261,7 +263,14 @@ impl<'a> Model<'a> {
         let keep = |at: usize| {
             let entry = whole.history[at].clone();
             let entry = if voices.contains(&at) { entry } else { without_voice(&entry) };
-            let mut entry = Visit { completion: None, signature: None, ..entry };
+            let mut entry = Visit {
+                completion: None,
+                signature: None,
+                workflow: None,
+                outputs: Map::new(),
+                checks: CheckResults::default(),
+                ..entry
+            };
             // A counter is as small as it can be, so that a step can only make it too small.
             if entry.retry.is_some() && !counted.contains(&at) && at + 1 < whole.history.len() {
                 if !unanswered.contains(&at) {

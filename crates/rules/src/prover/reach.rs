@@ -32,7 +32,8 @@ impl Reach {
     pub(crate) fn of(workflow: &Workflow) -> Self {
         let all = || 0..workflow.gates.len();
         let passed_over: Vec<bool> = all().map(|at| passed_over(workflow, at)).collect();
-        let sends: Vec<BTreeSet<usize>> = all().map(|at| sends(workflow, at)).collect();
+        let sends: Vec<BTreeSet<usize>> =
+            all().map(|at| sends(workflow, at, &passed_over)).collect();
         let asks = || all().filter(|at| workflow.gates[*at].can_reject() && passed_over[*at]);
         let next = all().map(|at| {
             let on = on_line(workflow).find(|place| *place > at);
@@ -77,11 +78,7 @@ impl Reach {
             after,
             bounds,
             looks_back: all().map(|at| targets(workflow, at).contains(&Target::Previous)).collect(),
-            is_visited: workflow
-                .gates
-                .iter()
-                .map(|gate| !gate.detour && gate.kind != GateKind::Condition)
-                .collect(),
+            is_visited: workflow.gates.iter().map(is_visited).collect(),
             sends,
             passed_over,
         }
@@ -152,7 +149,7 @@ pub(crate) fn most_returns(on_exhausted: &Exhausted, limit: u32) -> u32 {
     }
 }
 
-fn on_line(workflow: &Workflow) -> impl Iterator<Item = usize> {
+fn on_line(workflow: &Workflow) -> impl DoubleEndedIterator<Item = usize> {
     (0..workflow.gates.len()).filter(|place| !workflow.gates[*place].detour)
 }
 
@@ -177,16 +174,22 @@ fn targets(workflow: &Workflow, at: usize) -> Vec<Target> {
 }
 
 /// Returns the gates that routes from the gate at this place may lead to, other than on to the next.
-fn sends(workflow: &Workflow, at: usize) -> BTreeSet<usize> {
+fn sends(workflow: &Workflow, at: usize, passed_over: &[bool]) -> BTreeSet<usize> {
     let place = |id: &GateId| workflow.gate(id).map(|(place, _)| place);
+    let before = || on_line(workflow).filter(|place| *place < at);
+    let applies = |place: &usize| {
+        let gate = &workflow.gates[*place];
+        gate.kind == GateKind::Condition || gate.when.is_none() && gate.for_each().is_none()
+    };
+    let origin = || first_certain(before(), applies, on_line(workflow).take(1).collect());
     let mut found = BTreeSet::new();
     for target in targets(workflow, at) {
         match target {
             Target::Gate(to) => found.extend(place(&to)),
-            // Gates that do not apply are passed over.
-            Target::Origin | Target::Previous => {
-                found.extend(on_line(workflow).filter(|place| *place < at));
-                found.extend(on_line(workflow).next());
+            Target::Origin => found.extend(origin()),
+            Target::Previous => {
+                let visited = before().filter(|place| is_visited(&workflow.gates[*place])).rev();
+                found.extend(first_certain(visited, |place| !passed_over[*place], origin()));
             }
             // A task that is held after too many returns has returned once more.
             Target::Hold => _ = found.insert(at),
@@ -205,6 +208,28 @@ fn sends(workflow: &Workflow, at: usize) -> BTreeSet<usize> {
         }
     }
     found
+}
+
+/// Returns the elements up to the first that is certain; if none is, all of them and the others.
+fn first_certain(
+    all: impl Iterator<Item = usize>,
+    is_certain: impl Fn(&usize) -> bool,
+    others: BTreeSet<usize>,
+) -> BTreeSet<usize> {
+    let mut found = BTreeSet::new();
+    for one in all {
+        found.insert(one);
+        if is_certain(&one) {
+            return found;
+        }
+    }
+    found.extend(others);
+    found
+}
+
+/// Returns whether routes may lead back to the gate as the one visited last.
+fn is_visited(gate: &Gate) -> bool {
+    !gate.detour && gate.kind != GateKind::Condition
 }
 
 /// Returns the gates whose loops the gate at this place belongs to: itself, and those that it verifies.

@@ -193,11 +193,12 @@ fn end_visit(
     let Transition { rules, task, now } = *transition;
     visit.exited = now.max(task.latest());
     visit.workflow = rules.hash(&workflow.name).map(str::to_owned);
+    let mut after = task.clone();
     let mut trouble = Vec::new();
     if let Some(outcome) = ended {
-        let mut history = task.history.clone();
-        history.push(visit.clone());
-        let passage = route::route(rules, workflow, task, &history, index, outcome);
+        after.history.push(visit.clone());
+        let passage = route::route(rules, workflow, task, &after.history, index, outcome);
+        after.history.pop();
         visit.to = Some(passage.to);
         visit.to_item = passage.item;
         visit.round = passage.round;
@@ -211,7 +212,7 @@ fn end_visit(
         visit.children.clear();
     }
     visit.checks = guards::counted_checks(workflow, index, &visit, &visit.checks);
-    let mut step = WorkflowStep::silent(task.clone());
+    let mut step = WorkflowStep::silent(after);
     step.events.extend(visit.skipped.iter().map(|gate| Event::Skipped { gate: gate.clone() }));
     let vague_blockers = vague(&visit.blockers);
     if !vague_blockers.is_empty() {
