@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
@@ -57,7 +58,8 @@ macro_rules! identifier {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
         #[serde(try_from = "String")]
-        pub struct $name(String);
+        // Tasks are cloned at each step, with all the ids of their histories.
+        pub struct $name(Arc<str>);
 
         impl $name {
             /// Returns the identifier as text.
@@ -71,7 +73,7 @@ macro_rules! identifier {
 
             fn try_from(text: String) -> Result<Self, IdFault> {
                 let valid: fn(&str) -> bool = $valid;
-                if valid(&text) { Ok(Self(text)) } else { Err(IdFault { kind: $kind, text, rule: $rule }) }
+                if valid(&text) { Ok(Self(text.into())) } else { Err(IdFault { kind: $kind, text, rule: $rule }) }
             }
         }
 
@@ -159,21 +161,21 @@ identifier!(
 impl Digest {
     /// Returns the digest of the bytes.
     pub fn of(bytes: &[u8]) -> Self {
-        Self(format!("{:x}", Sha256::digest(bytes)))
+        Self(format!("{:x}", Sha256::digest(bytes)).into())
     }
 }
 
 impl EventId {
     /// Returns the id for the mark: equal marks have equal ids.
     pub fn new(mark: &str) -> Self {
-        Self(format!("aof_{}", &Digest::of(mark.as_bytes()).as_str()[..32]))
+        Self(format!("aof_{}", &Digest::of(mark.as_bytes()).as_str()[..32]).into())
     }
 }
 
 impl ChannelKey {
     /// Returns the key of a channel by its description.
     pub(crate) fn of(description: &str) -> Self {
-        Self(Digest::of(description.as_bytes()).as_str()[..16].to_owned())
+        Self(Digest::of(description.as_bytes()).as_str()[..16].into())
     }
 }
 
@@ -276,7 +278,7 @@ impl TaskId {
 
 impl Default for IdPrefix {
     fn default() -> Self {
-        Self("AOF".to_owned())
+        Self("AOF".into())
     }
 }
 

@@ -432,6 +432,7 @@ fn without_voice(entry: &Visit) -> Visit {
         verdict: None,
         skipped: Vec::new(),
         blockers: Vec::new(),
+        summary: String::new(),
         ..entry.clone()
     }
 }

@@ -151,13 +151,12 @@ fn join_with(
     speak: impl FnOnce(&mut [OpenBranch]),
 ) -> Option<(Join, Vec<GateId>)> {
     // The fork does not wait for a branch whose role no longer has agents.
-    let mut task = task.clone();
-    hold_unstaffed(rules, &mut task);
-    let open = task.gate.as_mut()?;
+    let mut open = task.gate.clone()?;
+    hold(&mut open, &unstaffed(rules, task));
     speak(&mut open.branches);
     // The fork does not wait for branches that the rules no longer have.
     open.branches.retain(|branch| !branch.status.is_open() || fork.branch(&branch.id).is_some());
-    Some((join(fork.join, &open.branches)?, unfinished(open)))
+    Some((join(fork.join, &open.branches)?, unfinished(&open)))
 }
 
 /// Returns the outcome of a fork with this result of the join.
@@ -218,13 +217,23 @@ pub(crate) fn update_status(task: &mut Task) {
 
 /// Blocks branches without agents. Returns them, with their roles.
 pub(crate) fn hold_unstaffed(rules: &Rules, task: &mut Task) -> Vec<(GateId, RoleId)> {
-    let posts =
-        Workplace::open(rules, task).into_iter().filter(|workplace| !workplace.is_staffed(rules));
-    let empty: Vec<(GateId, RoleId)> = posts
+    let empty = unstaffed(rules, task);
+    task.gate.as_mut().map(|open| hold(open, &empty)).unwrap_or_default()
+}
+
+/// Returns the branches that nobody can work at, with their roles.
+fn unstaffed(rules: &Rules, task: &Task) -> Vec<(GateId, RoleId)> {
+    Workplace::open(rules, task)
+        .into_iter()
+        .filter(|workplace| !workplace.is_staffed(rules))
         .filter_map(|workplace| Some((workplace.branch()?.clone(), workplace.role.clone())))
-        .collect();
+        .collect()
+}
+
+/// Blocks these branches, as far as they are ready. Returns those that it blocked.
+fn hold(open: &mut OpenVisit, empty: &[(GateId, RoleId)]) -> Vec<(GateId, RoleId)> {
     let mut held = Vec::new();
-    for branch in task.gate.iter_mut().flat_map(|open| &mut open.branches) {
+    for branch in &mut open.branches {
         let Some((_, role)) = empty.iter().find(|(id, _)| *id == branch.id) else { continue };
         if branch.status == BranchStatus::Ready {
             branch.status = BranchStatus::Blocked;
