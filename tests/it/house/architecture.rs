@@ -40,6 +40,8 @@ const HOMES: &[(&str, &[&str])] = &[
     ("clap", &["cli"]),
     ("clap_complete", &["cli"]),
     ("clap_mangen", &["cli"]),
+    // For a feature of it: ratatui names it.
+    ("crossterm", &[]),
     // The cache of headers has its checksum from it.
     ("flate2", &["git", "storage"]),
     ("form_urlencoded", &["board/pages", "board/web"]),
