@@ -74,34 +74,35 @@ function measure([gone, isTouch]) {
 }
 
 async function looked(stage, server, pages, figures) {
-  for (const width of WIDTHS)
-    for (const colorScheme of THEMES) {
-      const isTouch = width < 900;
-      const page = await stage.visit(server, { colorScheme, viewport: { width, height: 844 }, hasTouch: isTouch, isMobile: isTouch });
-      await page.addInitScript(() => {
-        window.moved = 0;
-        new PerformanceObserver((list) => list.getEntries().forEach((entry) => (window.moved += entry.value))).observe({ type: "layout-shift", buffered: true });
-      });
-      for (const name of pages) {
-        await server.open(page, name);
-        const place = `\`${name}\` (${colorScheme}, ${width} px)`;
-        await page.waitForLoadState("networkidle").catch(() => {});
-        const found = await page.evaluate(measure, [GONE, isTouch]);
-        equal(found.faults, [], `what is measured at ${place} is wrong`);
-        if (found.first !== undefined) {
-          check(found.first < FIRST_CARD[width], `the first card at ${place} begins at ${found.first} px`);
-          figures.first[width] = Math.max(figures.first[width] ?? 0, Math.round(found.first));
-        }
-        figures.smallest = Math.min(figures.smallest, found.smallest);
-        const moved = await page.evaluate(() => window.moved);
-        check(moved < 0.001, `something at ${place} moves by ${moved} while it is loaded`);
-        await page.evaluate(axe.source);
-        const violations = await page.evaluate(async () => (await window.axe.run(document, { resultTypes: ["violations"] })).violations.flatMap(({ id, nodes }) => nodes.map((own) => `${id}: ${own.html.slice(0, 120)} ${own.any[0]?.message ?? ""}`)));
-        equal(violations, [], `what axe-core finds at ${place} is wrong`);
-        figures.count++;
-      }
-      await page.context().close();
+  await Promise.all(WIDTHS.flatMap((width) => THEMES.map((colorScheme) => lookedAs(stage, server, pages, figures, width, colorScheme))));
+}
+
+async function lookedAs(stage, server, pages, figures, width, colorScheme) {
+  const isTouch = width < 900;
+  const page = await stage.visit(server, { colorScheme, viewport: { width, height: 844 }, hasTouch: isTouch, isMobile: isTouch });
+  await page.addInitScript(() => {
+    window.moved = 0;
+    new PerformanceObserver((list) => list.getEntries().forEach((entry) => (window.moved += entry.value))).observe({ type: "layout-shift", buffered: true });
+  });
+  for (const name of pages) {
+    await server.open(page, name);
+    const place = `\`${name}\` (${colorScheme}, ${width} px)`;
+    await page.waitForLoadState("networkidle").catch(() => {});
+    const found = await page.evaluate(measure, [GONE, isTouch]);
+    equal(found.faults, [], `what is measured at ${place} is wrong`);
+    if (found.first !== undefined) {
+      check(found.first < FIRST_CARD[width], `the first card at ${place} begins at ${found.first} px`);
+      figures.first[width] = Math.max(figures.first[width] ?? 0, Math.round(found.first));
     }
+    figures.smallest = Math.min(figures.smallest, found.smallest);
+    const moved = await page.evaluate(() => window.moved);
+    check(moved < 0.001, `something at ${place} moves by ${moved} while it is loaded`);
+    await page.evaluate(axe.source);
+    const violations = await page.evaluate(async () => (await window.axe.run(document, { resultTypes: ["violations"] })).violations.flatMap(({ id, nodes }) => nodes.map((own) => `${id}: ${own.html.slice(0, 120)} ${own.any[0]?.message ?? ""}`)));
+    equal(violations, [], `what axe-core finds at ${place} is wrong`);
+    figures.count++;
+  }
+  await page.context().close();
 }
 
 /** Gates of which the first has 40 cards, the second one, and the others none; a person and an agent share their initials. */
