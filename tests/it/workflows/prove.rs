@@ -242,6 +242,35 @@ fn a_change_that_breaks_a_promise_is_told_before_it_counts_and_after() {
 }
 
 #[test]
+fn limits_of_detours_and_of_ways_over_empty_loops_count() {
+    for (gates, org) in [
+        (
+            "\
+    - {id: work, role: r, routes: {help: aid, done: review}, maxRetries: 9}
+    - {id: aid, role: h, detour: true, routes: {on: $next, back: work}, maxRetries: 1, onExhausted: {escalateTo: lead}}
+    - {id: review, role: v, routes: {fine: $next, redo: work}, maxRetries: 3, separateFrom: [work]}
+",
+            "{r: {agents: [agent-a]}, h: {agents: [agent-b]}, v: {agents: [agent-c]}, lead: {agents: [agent-a]}}",
+        ),
+        (
+            "\
+    - {id: work, role: r, outputs: {properties: {items: {type: array, items: {type: string}}}, required: [items]}}
+    - {id: each, role: w, forEach: work.items}
+    - {id: review, role: v, separateFrom: [work]}
+    - {id: check, role: k, routes: {fine: $next, redo: each}, maxRetries: 0, onExhausted: {escalateTo: lead}}
+",
+            "{r: {agents: [agent-b, agent-z]}, v: {agents: [agent-c]}, w: {agents: [agent-w]}, k: {agents: [agent-k]}, lead: {agents: [agent-z]}}",
+        ),
+    ] {
+        let env = project(&format!("workflow:\n  gates:\n    {gates}"));
+        env.write("org.yaml", format!("roles: {org}\n"));
+        let output = env.aof(&["workflow", "prove", "--replay", "story"]);
+        assert!(output.stdout.contains("nobody can take gate `review`"), "{output}");
+        assert!(output.stdout.contains("is as the story says"), "{output}");
+    }
+}
+
+#[test]
 fn a_story_is_done_through_the_real_commands() {
     let env = project(PROJECT);
     let replay =

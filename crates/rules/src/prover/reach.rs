@@ -182,6 +182,9 @@ fn sends(workflow: &Workflow, at: usize, passed_over: &[bool]) -> BTreeSet<usize
         gate.kind == GateKind::Condition || gate.when.is_none() && gate.for_each().is_none()
     };
     let origin = || first_certain(before(), applies, on_line(workflow).take(1).collect());
+    let behind = |from: usize| {
+        first_certain(on_line(workflow).filter(|place| *place > from), applies, BTreeSet::new())
+    };
     let mut found = BTreeSet::new();
     for target in targets(workflow, at) {
         match target {
@@ -193,9 +196,20 @@ fn sends(workflow: &Workflow, at: usize, passed_over: &[bool]) -> BTreeSet<usize
             }
             // A task that is held after too many returns has returned once more.
             Target::Hold => _ = found.insert(at),
-            Target::Next | Target::End | Target::Cancelled | Target::Fail => {}
+            // It counts as a return from a detour, and after too many returns also within a loop.
+            Target::Next => {
+                let loops = loops_of(workflow, at);
+                found.extend(&loops);
+                if workflow.gates[at].detour || !loops.is_empty() {
+                    found.extend(loops.into_iter().chain([at]).flat_map(behind));
+                }
+            }
+            Target::End | Target::Cancelled | Target::Fail => {}
         }
     }
+    // A loop over an empty list is passed over.
+    let loops = found.clone().into_iter().filter(|to| workflow.gates[*to].for_each().is_some());
+    found.extend(loops.flat_map(behind));
     for (from, gate) in workflow.gates.iter().enumerate() {
         let Some(verify) = gate.for_each().and_then(|each| each.verify_each.as_ref()) else {
             continue;
