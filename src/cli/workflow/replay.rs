@@ -43,10 +43,12 @@ pub(super) fn replay(
         &["add", "."],
         &["commit", "-q", "-m", "The rules"],
     ] {
-        run(folder, "git", words)?;
+        run(folder, "git", None, words)?;
     }
     let program = std::env::current_exe().map_err(broken)?;
-    let aof = |words: &[&str]| run(folder, &program.to_string_lossy(), words);
+    let aof = |session: Option<&str>, words: &[&str]| {
+        run(folder, &program.to_string_lossy(), session, words)
+    };
     let mut task = NEW_TASK.to_owned();
     for (act, number) in story.iter().zip(1..) {
         session.output.line(format!("{number:>3}. {}", inert(&act.text)));
@@ -62,12 +64,12 @@ pub(super) fn replay(
                 return Ok(());
             }
             Some(_) => {
-                session.output.line(format!(
-                    "     {}",
-                    dim(inert(&format!("aof {}", all_quoted(words.iter().copied()))))
-                ));
-                let said: Value = serde_json::from_str(&aof(&[&words[..], &["--json"]].concat())?)
-                    .unwrap_or_default();
+                let own = act.session.as_deref();
+                let before = own.map(|own| format!("AOF_SESSION={own} ")).unwrap_or_default();
+                let command = format!("{before}aof {}", all_quoted(words.iter().copied()));
+                session.output.line(format!("     {}", dim(inert(&command))));
+                let said = aof(own, &[&words[..], &["--json"]].concat())?;
+                let said: Value = serde_json::from_str(&said).unwrap_or_default();
                 if let Some(id) = said["id"].as_str().filter(|_| words[0] == "new") {
                     id.clone_into(&mut task);
                 }
@@ -77,7 +79,7 @@ pub(super) fn replay(
             continue;
         }
         let shown: Value =
-            serde_json::from_str(&aof(&["show", &task, "--json"])?).unwrap_or_default();
+            serde_json::from_str(&aof(None, &["show", &task, "--json"])?).unwrap_or_default();
         let here = (shown["gate"]["current"].as_str(), shown["status"].as_str());
         let expected = (act.gate.as_ref().map(GateId::as_str), Some(act.status.as_str()));
         if here != expected {
@@ -92,14 +94,17 @@ pub(super) fn replay(
 }
 
 /// Runs a command in the folder without the variables that would lead it elsewhere, and returns what it prints.
-fn run(folder: &Path, program: &str, words: &[&str]) -> CliResult<String> {
+fn run(folder: &Path, program: &str, session: Option<&str>, words: &[&str]) -> CliResult<String> {
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
-        if text.starts_with("GIT_") && !text.starts_with("GIT_CONFIG") || text == "AOF_AGENT" {
+        if text.starts_with("GIT_") && !text.starts_with("GIT_CONFIG")
+            || ["AOF_AGENT", "AOF_SESSION", "AOF_TASK", "AOF_RUN"].contains(&&*text)
+        {
             command.env_remove(&name);
         }
     }
+    command.envs(session.map(|session| ("AOF_SESSION", session)));
     let output = command.args(words).current_dir(folder).stdin(Stdio::null()).output();
     let fault = |said: String| {
         let problem = format!("`{}` failed: {}", words.join(" "), said.trim());

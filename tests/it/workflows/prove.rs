@@ -271,6 +271,30 @@ fn limits_of_detours_and_of_ways_over_empty_loops_count() {
 }
 
 #[test]
+fn stories_of_people_and_of_sessions_are_done_too() {
+    let asked = "\
+workflow:
+  gates:
+    - {id: work, role: team, routes: {again: work, done: $next}, maxRetries: 1}
+promises: [{name: nobody is asked, always: \"count('work', 'again') < 3\"}]
+";
+    let apart = "\
+workflow:
+  gates:
+    - {id: work, role: team}
+    - {id: look, role: team, separateFrom: {gates: [work], by: session}}
+promises: [{name: it has no end, always: \"!ended\"}]
+";
+    for (rules, said) in [(asked, "human-"), (apart, "AOF_SESSION=session-2 aof complete")] {
+        let env = project(rules);
+        env.write("org.yaml", "roles: {team: {agents: [agent-1, human-ann]}}\n");
+        let output = env.aof(&["workflow", "prove", "--replay", "story"]);
+        assert!(output.stdout.contains(said), "{output}");
+        assert!(output.stdout.contains("is as the story says"), "{output}");
+    }
+}
+
+#[test]
 fn a_story_is_done_through_the_real_commands() {
     let env = project(PROJECT);
     let replay =

@@ -131,6 +131,18 @@ impl Model<'_> {
         })
     }
 
+    /// Returns the session of the completion with this number, if workers are kept apart by session.
+    pub(crate) fn session(&self, number: usize) -> Option<String> {
+        self.has_sessions.then(|| format!("session-{number}"))
+    }
+
+    /// Returns a person who unblocks tasks: of the organization, if it has one.
+    pub(crate) fn person(&self) -> String {
+        let agents = self.rules.org.all_agents();
+        let person = agents.iter().find(|agent| agent.is_human());
+        person.map_or("human-somebody".to_owned(), ToString::to_string)
+    }
+
     /// Returns a completion with what its outcome needs.
     pub(crate) fn completion(&self, task: &Task, says: &Saying, number: usize) -> Completion {
         let open = task.gate.as_ref().map(|open| &open.current);
@@ -149,8 +161,7 @@ impl Model<'_> {
             let item = shape.as_ref().and_then(|shape| item_at(shape, path));
             put_list(&mut outputs, path, length, item.as_ref());
         }
-        let session = format!("session-{number}");
-        let metadata = self.has_sessions.then(|| ("session".to_owned(), session.into()));
+        let metadata = self.session(number).map(|name| ("session".to_owned(), name.into()));
         let checks = CheckResults {
             tests: Some(TestCount { passed: 1, failed: 0, not_runnable: 0 }),
             checklist: Some(ChecklistCount::of(1, 0)),

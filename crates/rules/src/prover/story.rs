@@ -19,6 +19,9 @@ pub struct StoryAct {
     pub text: String,
     /// The words with which `aof` does it; empty if a gate decides by itself, `sweep` if a time limit ends.
     pub command: Vec<String>,
+    /// The value of `AOF_SESSION` for it, where workers are kept apart by session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
     /// The gate and the status of the task after it.
     pub gate: Option<GateId>,
     pub status: Status,
@@ -79,6 +82,7 @@ fn walk(
         acts.push(StoryAct {
             text: sentence(&task, &taken, &after),
             command: command(model, &task, &taken, acts.len()),
+            session: session(model, &taken, acts.len()),
             gate: after.gate.as_ref().map(|open| open.current.clone()),
             status: after.status,
         });
@@ -103,6 +107,11 @@ fn meant(
     Some(Move::Say(Saying { agent: agent.clone(), ..says.clone() }))
 }
 
+/// Returns the session that the move belongs to, if that counts.
+fn session(model: &Model<'_>, taken: &Move, number: usize) -> Option<String> {
+    matches!(taken, Move::Say(_)).then(|| model.session(number))?
+}
+
 /// Returns the words with which `aof` does what the move does.
 fn command(model: &Model<'_>, task: &Task, taken: &Move, number: usize) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
@@ -113,6 +122,7 @@ fn command(model: &Model<'_>, task: &Task, taken: &Move, number: usize) -> Vec<S
         Move::Unblock(branch) => {
             add("unblock", task.ticket_of(branch.as_ref()).to_string());
             add("--reason", "settled".to_owned());
+            add("--agent", model.person());
         }
         Move::Open => {
             add("new", task.title.clone());
@@ -137,9 +147,6 @@ fn command(model: &Model<'_>, task: &Task, taken: &Move, number: usize) -> Vec<S
             made.content.blockers.into_iter().flatten().for_each(|text| add("--blocker", text));
             for (key, value) in made.content.outputs {
                 add("--output", format!("{key}={value}"));
-            }
-            for (key, value) in made.content.metadata {
-                add("--meta", format!("{key}={value}"));
             }
         }
     }
