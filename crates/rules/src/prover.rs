@@ -105,7 +105,9 @@ pub fn prove_workflow(rules: &Rules, workflow: &Workflow, most: usize) -> Prover
     // Gates after one that nobody can take are no faults of their own.
     let is_blocked = stuck.iter().any(|alarm| alarm.is_certain);
     let mut dead = ends::dead(&model, &cases, &graph);
+    let found = dead.len();
     dead.retain(|alarm| !is_blocked || alarm.code == "constant_condition");
+    let is_hidden = dead.len() < found;
     let unexplored = unexplored(&cases, &graph, most);
     let verdict =
         |alarms: &[Alarm]| match (alarms.iter().any(|alarm| alarm.is_certain), alarms, &unexplored)
@@ -120,13 +122,13 @@ pub fn prove_workflow(rules: &Rules, workflow: &Workflow, most: usize) -> Prover
     ProverReport {
         promises,
         ends: verdict(&stuck),
-        // Conditions that may hold or not hide what never happens.
+        // Conditions that may hold or not hide what never happens, and so do tasks that get stuck before it.
         alive: match verdict(&dead) {
-            ProofVerdict::Proved if !cases.is_split => ProofVerdict::May,
+            ProofVerdict::Proved if !cases.is_split || is_hidden => ProofVerdict::May,
             other => other,
         },
-        staffing: Staffing::of(rules, workflow),
-        cost: Cost::of(rules, workflow),
+        staffing: Staffing::of(rules, workflow, &cases.answers()),
+        cost: Cost::of(rules, workflow, &cases.answers()),
         states: graph.states.len(),
         either_way: cases
             .open

@@ -101,10 +101,15 @@ fn text(name: &WorkflowName, report: &ProverReport) -> String {
         "all used",
         match report.alive {
             ProofVerdict::Proved => {
-                format!("{} each gate, branch, route and condition matters", green("proved:"))
+                let assumed = if report.either_way.is_empty() { "" } else { ", as assumed below" };
+                let all = "each gate, branch, route and condition matters";
+                format!("{} {all}{assumed}", green("proved:"))
             }
             ProofVerdict::Refuted => {
                 format!("{} something never happens; see below", red("refuted:"))
+            }
+            ProofVerdict::May if report.ends == ProofVerdict::Refuted => {
+                format!("{} tasks get stuck before", yellow("not proved:"))
             }
             ProofVerdict::May | ProofVerdict::Unknown => {
                 format!("{} not everything was explored", yellow("not proved:"))
@@ -119,7 +124,7 @@ fn text(name: &WorkflowName, report: &ProverReport) -> String {
         line(
             "assumed",
             format!(
-                "the conditions of {places} may hold or not at any time: they read more than tags, metadata and priority"
+                "the conditions of {places} may hold or not at any time: the prover does not know when they hold"
             ),
         );
     }
@@ -134,12 +139,13 @@ pub(crate) fn alarm_text(alarm: &Alarm) -> String {
     let word = if alarm.is_certain { red("error:") } else { yellow("may be:") };
     let mut lines = vec![format!("{word} {}", hung(7, &inert(&alarm.message)))];
     let left = alarm.story.len().saturating_sub(MOST_ACTS);
-    // The end of a story says what goes wrong.
-    for (number, act) in alarm.story.iter().enumerate().skip(left) {
-        lines.push(format!("  {:>2}. {}", number + 1, hung(6, &inert(&act.text))));
-    }
-    if left > 0 {
-        lines.push(dim(format!("  (acts before these: {left}; `--json` has all)")));
+    // Its first act says what task it is, and its end what goes wrong.
+    for (number, act) in alarm.story.iter().enumerate() {
+        if number == 0 || number > left {
+            lines.push(format!("  {:>2}. {}", number + 1, hung(6, &inert(&act.text))));
+        } else if number == 1 {
+            lines.push(dim(format!("      (acts that are not shown: {left}; `--json` has all)")));
+        }
     }
     lines.push(format!("  {} {}", dim("fix:"), hung(7, &alarm.fix)));
     lines.join("\n") + "\n"
@@ -167,8 +173,11 @@ fn indispensable(report: &ProverReport) -> String {
     } else if staffing.absences.is_empty() && staffing.is_whole {
         sentences.push("no single agent: each gate and way stays open without any one".to_owned());
     }
+    if staffing.gates == 0 {
+        return "not counted: it has too many gates".to_owned();
+    }
     if !staffing.is_whole {
-        sentences.push("its ways to the end are not counted: it has too many".to_owned());
+        sentences.push("the ways to the end are not counted: there are too many".to_owned());
     }
     let sentence = |Absence { agent, gates, ways }: &Absence| {
         let ways = format!("{ways} of {} ways", staffing.ways);

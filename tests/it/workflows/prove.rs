@@ -242,6 +242,26 @@ fn a_change_that_breaks_a_promise_is_told_before_it_counts_and_after() {
 }
 
 #[test]
+fn conditions_that_exclude_each_other_count_once() {
+    let env = project(
+        "\
+workflow:
+  gates:
+    - {id: plan, role: a}
+    - {id: one, role: a, when: \"priority === 'high'\"}
+    - {id: two, role: b, when: \"priority === 'low'\"}
+    - {id: three, role: a, when: \"priority === 'medium'\"}
+    - {id: never, role: a, when: \"metadata.size > 3 && metadata.size < 2\"}
+    - {id: send, role: a, canReject: true, maxRetries: 1}
+",
+    );
+    env.write("org.yaml", "roles: {a: {agents: [agent-a]}, b: {agents: [agent-b]}}\n");
+    let output = env.aof(&["workflow", "prove"]).stdout;
+    assert!(output.contains("without agent-b, `two` can never pass (1 of 4 ways)"), "{output}");
+    assert!(output.contains("visits: at most 6; starts of agents: at most 6"), "{output}");
+}
+
+#[test]
 fn limits_of_detours_and_of_ways_over_empty_loops_count() {
     for (gates, org) in [
         (
@@ -359,7 +379,7 @@ fn a_large_workflow_is_refused_or_ends_at_the_bound() {
     --- stdout
     default
       can end     not proved: it has 300 gates, and at most 200 are explored
-      needs       its ways to the end are not counted: it has too many
+      needs       not counted: it has too many gates
       costs       visits: not counted; starts of agents: not counted; times sent back before a person is asked: not counted
                   it has too many gates or returns to count them
       all used    not proved: not everything was explored

@@ -114,6 +114,9 @@ fn promises(node: &Node<'_>, faults: &Faults) -> Vec<Promise> {
         let workflow = fields.parsed("workflow");
         fields.refuse_unknown();
         let (Some(name), Some(always)) = (name, always) else { continue };
+        if name.trim().is_empty() {
+            faults.invalid(item, "a promise has no name", "say in `name` what always holds");
+        }
         if found.iter().any(|other| other.name == name) {
             let message = format!("there is already a promise `{name}`");
             faults.invalid(item, message, "give each a `name` of its own");

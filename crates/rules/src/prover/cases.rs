@@ -11,9 +11,12 @@ use crate::condition::Condition;
 use crate::condition::split::Fact;
 use crate::condition::value::parse_number;
 use crate::routing::conditions::ConditionScope;
+use crate::routing::route::decision;
+use crate::workflow::graph::{Edge, EdgeKind, edges};
 use crate::workflow::rules::Rules;
 use aof_domain::{
-    Map, Priority, Routing, Station, Status, Task, TaskPlan, Timestamp, Workflow, WorkflowName,
+    Branch, Exhausted, Exits, Gate, GateId, GateKind, Map, OnConditionError, Priority, Routing,
+    Station, Status, Target, Task, TaskPlan, Timestamp, Workflow, WorkflowName,
 };
 
 /// The most combinations of facts that are tried, to find the kinds of tasks.
@@ -26,11 +29,14 @@ const MOST_CASES: usize = 64;
 /// The place of a condition: a gate, a branch, or `None` for the end of rounds.
 pub(crate) type ConditionPlace = Option<Station>;
 
+/// The answers of conditions, as far as they are known before a task begins; `None` for one that fails.
+pub(crate) type Answers = BTreeMap<ConditionPlace, Option<bool>>;
+
 /// A kind of task: the answers of all conditions that depend on its data alone.
 pub(crate) struct Case {
     /// A task of the kind, at no gate.
     pub(crate) task: Task,
-    answers: BTreeMap<ConditionPlace, Option<bool>>,
+    answers: Answers,
 }
 
 /// All kinds of tasks.
@@ -68,7 +74,7 @@ impl Cases {
             let open = conditions.into_iter().map(|(place, _)| place).collect();
             let task = blank(&workflow.name);
             let with_list =
-                |input: &Map| Case { task: begun(&task, input), answers: BTreeMap::new() };
+                |input: &Map| Case { task: begun(&task, input), answers: Answers::new() };
             let all = lists.iter().map(with_list).collect();
             let cut = !watched.is_empty();
             return Self { all, open, constant: Vec::new(), cut, is_split: false };
@@ -101,6 +107,57 @@ impl Cases {
         all.truncate(MOST_CASES);
         Self { all, open, constant, cut, is_split: true }
     }
+
+    /// Returns the answers that are possible together; none is known if there are too many kinds of tasks.
+    pub(crate) fn answers(&self) -> BTreeSet<Answers> {
+        if self.cut {
+            return BTreeSet::from([Answers::new()]);
+        }
+        self.all.iter().map(|case| case.answers.clone()).collect()
+    }
+}
+
+/// Returns whether the branch of the fork applies to tasks with these answers, if that is known.
+pub(crate) fn branch_applies(answers: &Answers, fork: &GateId, branch: &Branch) -> Option<bool> {
+    let gate = branch.gate();
+    let station = Station { gate: fork.clone(), branch: Some(gate.id.clone()) };
+    gate.when.is_none().then_some(true).or_else(|| applies(answers, station, gate))
+}
+
+fn applies(answers: &Answers, station: Station, gate: &Gate) -> Option<bool> {
+    let answer = answers.get(&Some(station))?;
+    Some(answer.unwrap_or(gate.on_condition_error == OnConditionError::Enter))
+}
+
+/// Returns the edges that tasks with these answers may take.
+pub(crate) fn edges_for(workflow: &Workflow, answers: &Answers) -> Vec<Edge> {
+    let target = |exits: &Exits| -> Vec<Target> {
+        let instead = match &exits.on_exhausted {
+            Exhausted::Route(to) => Some(to.clone()),
+            Exhausted::Block | Exhausted::Escalate(_) => None,
+        };
+        let named = exits.reject_to.clone().map(Target::Gate);
+        exits.written().map(|(_, route)| route.to.clone()).chain(instead).chain(named).collect()
+    };
+    let named: Vec<Target> = workflow.gates.iter().flat_map(|gate| target(&gate.exits)).collect();
+    let is_possible = |edge: &Edge| {
+        let Some((_, gate)) = workflow.gate(&edge.from) else { return true };
+        let station = Station::from(&gate.id);
+        if gate.kind == GateKind::Condition {
+            let answer = answers.get(&Some(station)).copied().flatten();
+            let is_taken = |holds| edge.outcomes.contains(&decision(holds));
+            return edge.outcomes.is_empty() || answer.is_none_or(is_taken);
+        }
+        match applies(answers, station, gate) {
+            Some(true) => edge.way != EdgeKind::Over,
+            // A route that names the gate leads there all the same.
+            Some(false) => {
+                edge.way == EdgeKind::Over || named.contains(&Target::Gate(edge.from.clone()))
+            }
+            None => true,
+        }
+    };
+    edges(workflow).into_iter().filter(is_possible).collect()
 }
 
 /// Returns the conditions of the workflow.

@@ -1,16 +1,17 @@
 //! The most that a task can cost, before a person is asked.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use serde::Serialize;
 
+use super::cases::{Answers, branch_applies, edges_for};
 use super::reach::most_returns;
 use crate::act::LOOP_LIMIT;
 use crate::routing::workplace::Workplace;
 use crate::transition::claims::TimeLimits;
-use crate::workflow::graph::{Edge, EdgeKind, edges, first};
+use crate::workflow::graph::{Edge, EdgeKind, first};
 use crate::workflow::rules::Rules;
-use aof_domain::{Destination, Duty, Exhausted, Gate, GateId, GateKind, RoleId, Workflow};
+use aof_domain::{Branch, Destination, Duty, Exhausted, Gate, GateId, GateKind, RoleId, Workflow};
 
 /// The largest limit that counts as one.
 const MOST_RETRIES: u32 = 100;
@@ -28,18 +29,15 @@ pub struct Cost {
     pub rejections: Option<u64>,
     /// The settings that would set the missing limits.
     pub unlimited: Vec<String>,
-    /// False if there are too many combinations of counters to count it.
+    /// False if there are too many returns, or combinations of counters, to count it.
     #[serde(rename = "counted")]
     pub is_counted: bool,
 }
 
 impl Cost {
-    pub(crate) fn of(rules: &Rules, workflow: &Workflow) -> Self {
+    /// The most of all tasks, whose conditions answer in one of these ways.
+    pub(crate) fn of(rules: &Rules, workflow: &Workflow, answers: &BTreeSet<Answers>) -> Self {
         let mut unlimited = Vec::new();
-        let large = |gate: &&Gate| gate.exits.max_retries.is_some_and(|limit| limit > MOST_RETRIES);
-        for gate in workflow.gates.iter().filter(large) {
-            unlimited.push(format!("a smaller `maxRetries` of gate `{}`", gate.id));
-        }
         let mut looks = false;
         for gate in &workflow.gates {
             let place = Workplace::at(gate).filter(|place| place.looks_every().is_some());
@@ -51,10 +49,12 @@ impl Cost {
                 ));
             }
         }
-        let is_bound = !workflow.gates.iter().any(|gate| large(&gate));
-        let most = is_bound.then(|| Longest::find(rules, workflow));
-        let is_counted = most != Some(None);
-        let [visits, starts, rejections] = most.flatten().map_or([None; 3], |most| most.map(Some));
+        let limits = || workflow.gates.iter().filter_map(|gate| gate.exits.max_retries);
+        let found = || answers.iter().map(|answers| Longest::find(rules, workflow, answers));
+        let all = limits().all(|limit| limit <= MOST_RETRIES).then(|| found().collect());
+        let most = all.flatten().map(|all: Vec<Costs>| all.into_iter().fold([0; 3], larger));
+        let is_counted = most.is_some();
+        let [visits, starts, rejections] = most.map_or([None; 3], |most| most.map(Some));
         let starts = starts.filter(|_| !looks);
         Self { visits, starts, rejections, unlimited, is_counted }
     }
@@ -62,6 +62,10 @@ impl Cost {
 
 /// Visits, starts of agents, and times sent back.
 type Costs = [u64; 3];
+
+fn larger(one: Costs, other: Costs) -> Costs {
+    std::array::from_fn(|at| one[at].max(other[at]))
+}
 
 fn added(one: Costs, other: Costs) -> Costs {
     std::array::from_fn(|at| one[at] + other[at])
@@ -74,16 +78,18 @@ type WayPlace = (usize, usize, Vec<u32>);
 struct Longest<'a> {
     rules: &'a Rules,
     workflow: &'a Workflow,
+    answers: &'a Answers,
     /// The edges, each with the place of its gate.
     edges: Vec<(usize, Edge)>,
 }
 
 impl<'a> Longest<'a> {
     /// Returns the costs; `None` if there are too many combinations.
-    fn find(rules: &'a Rules, workflow: &'a Workflow) -> Option<Costs> {
+    fn find(rules: &'a Rules, workflow: &'a Workflow, answers: &'a Answers) -> Option<Costs> {
         let place = |gate: &GateId| workflow.gate(gate).map_or(0, |(place, _)| place);
-        let edges = edges(workflow).into_iter().map(|edge| (place(&edge.from), edge)).collect();
-        let search = Self { rules, workflow, edges };
+        let edges = edges_for(workflow, answers).into_iter();
+        let edges = edges.map(|edge| (place(&edge.from), edge)).collect();
+        let search = Self { rules, workflow, answers, edges };
         let start = search.place(&first(workflow).id);
         let once = search.longest(&(start, start, vec![0; workflow.gates.len()]))?;
         let rounds = workflow.repeat.as_ref().map_or(1, |repeat| u64::from(repeat.max));
@@ -112,8 +118,6 @@ impl<'a> Longest<'a> {
             let costs = |(here, to): &(Costs, Option<WayPlace>)| {
                 to.as_ref().map_or(*here, |to| added(*here, known[to]))
             };
-            let larger =
-                |one: Costs, other: Costs| std::array::from_fn(|at| one[at].max(other[at]));
             let most = ways.iter().map(costs).fold(Costs::default(), larger);
             known.insert(place, most);
         }
@@ -185,7 +189,7 @@ impl<'a> Longest<'a> {
                 if !self.workflow.is_backward(*at, id) {
                     ways.push((here, Some((place, *at, counts.clone()))));
                 } else if counts[place] < limit.max(LOOP_LIMIT) {
-                    ways.push((here, enter(place)));
+                    ways.push((added(here, [0, 0, 1]), enter(place)));
                 }
             }
         }
@@ -224,7 +228,11 @@ impl<'a> Longest<'a> {
             GateKind::Work(duty) => one(duty),
             GateKind::Condition => [1, 0, 0],
             GateKind::Fork(fork) => {
-                fork.branches.iter().map(|branch| one(branch.duty())).fold(Costs::default(), added)
+                let is_left_out = |branch: &&Branch| {
+                    branch_applies(self.answers, &gate.id, branch) == Some(false)
+                };
+                let counting = fork.branches.iter().filter(|branch| !is_left_out(branch));
+                counting.map(|branch| one(branch.duty())).fold(Costs::default(), added)
             }
         }
     }

@@ -86,7 +86,11 @@ impl PromiseReport {
             let scope = ConditionScope::new(task, &task.history);
             promise.holds(seen, task.status == Status::Complete, &scope.names())
         };
-        let is_broken = |task: &Task, seen: &[Value]| holds(task, seen) != Ok(true);
+        // A task begins with its first gate.
+        let is_broken = |task: &Task, seen: &[Value]| {
+            let has_begun = task.gate.is_some() || task.status.is_finished();
+            has_begun && holds(task, seen) != Ok(true)
+        };
         let states = graph.states.iter().map(|state| is_broken(&state.task, &state.seen));
         let broken: Vec<bool> = states.collect();
         let is_candidate = broken.contains(&true);
@@ -94,12 +98,12 @@ impl PromiseReport {
             .then(|| tell(&model, &cases, &graph, &|at| broken[at], &is_broken))
             .flatten();
         let (verdict, why) = if let Some(story) = &story {
-            let mut broken = graph.states.iter().filter(|_| story.is_empty());
+            let mut broken = graph.states.iter().filter(|_| story.len() < 2);
             let error = broken.find_map(|state| holds(&state.task, &state.seen).err());
             let why = error.map(|error| format!("it cannot be evaluated: {}", error.message));
             (ProofVerdict::Refuted, why)
         } else if facts.is_none() {
-            let why = "the prover cannot tell apart what it reads or compares";
+            let why = "the prover does not understand all that it reads or compares";
             (ProofVerdict::Unknown, Some(why.to_owned()))
         } else if is_candidate {
             let why = "it may be broken, depending on what conditions read";

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
+use super::cases::{Answers, branch_applies, edges_for};
 use crate::transition::claims::TimeLimits;
 use crate::validate::staffing::{BUDGET, MOST_POSTS, fillable};
-use crate::workflow::graph::{Edge, EdgeKind, edges, first};
+use crate::workflow::graph::{Edge, EdgeKind, first};
 use crate::workflow::rules::Rules;
 use aof_domain::{
     AgentId, Branch, Destination, Duty, Gate, GateId, GateKind, Identity, JoinStrategy, Workflow,
@@ -48,18 +49,19 @@ pub struct Staffing {
 }
 
 impl Staffing {
-    pub(crate) fn of(rules: &Rules, workflow: &Workflow) -> Self {
+    /// The conditions answer in one of these ways.
+    pub(crate) fn of(rules: &Rules, workflow: &Workflow, answers: &BTreeSet<Answers>) -> Self {
         let works = |gate: &Gate| gate.kind != GateKind::Condition;
-        let all = Search::run(rules, workflow, None);
+        let all = Search::run(rules, workflow, answers, None);
         let names = |places: &mut dyn Iterator<Item = &usize>| -> Vec<GateId> {
             let gates = places.map(|place| &workflow.gates[*place]);
             gates.filter(|gate| works(gate)).map(|gate| gate.id.clone()).collect()
         };
         let absence = |agent: &&AgentId| {
-            let without = Search::run(rules, workflow, Some(agent));
+            let without = Search::run(rules, workflow, answers, Some(agent));
             let is_cut = all.is_cut || without.is_cut;
             let gates = names(&mut all.passed(is_cut).difference(&without.passed(is_cut)));
-            let ways = if is_cut { 0 } else { all.ways.saturating_sub(without.ways) };
+            let ways = if is_cut { 0 } else { all.ways.len().saturating_sub(without.ways.len()) };
             Absence { agent: (*agent).clone(), gates, ways }
         };
         let roles = workflow.roles();
@@ -70,7 +72,7 @@ impl Staffing {
         absences.sort_by_key(|absence| std::cmp::Reverse((absence.gates.len(), absence.ways)));
         let closed = names(&mut all.closed().iter());
         let gates = workflow.gates.iter().filter(|gate| works(gate)).count();
-        Self { gates, closed, ways: all.ways, is_whole: !all.is_cut, absences }
+        Self { gates, closed, ways: all.ways.len(), is_whole: !all.is_cut, absences }
     }
 }
 
@@ -90,30 +92,47 @@ struct Search<'a> {
     /// Gates that tasks come to, and those of them that can pass.
     entered: BTreeSet<usize>,
     passed: BTreeSet<usize>,
+    /// Gates that pass by themselves, with some answers of conditions.
+    possible: BTreeSet<usize>,
     steps: usize,
     /// The work that is left for finding agents.
     budget: usize,
-    ways: usize,
+    /// The gates that were passed until here, and those of each way to the end.
+    way: Vec<usize>,
+    ways: BTreeSet<Vec<usize>>,
     is_cut: bool,
 }
 
 impl<'a> Search<'a> {
-    fn run(rules: &'a Rules, workflow: &'a Workflow, absent: Option<&AgentId>) -> Self {
+    fn run(
+        rules: &'a Rules,
+        workflow: &'a Workflow,
+        answers: &BTreeSet<Answers>,
+        absent: Option<&AgentId>,
+    ) -> Self {
         let mut search = Self {
             workflow,
-            edges: edges(workflow),
+            edges: Vec::new(),
             choices: Vec::new(),
             entered: BTreeSet::new(),
             passed: BTreeSet::new(),
+            possible: BTreeSet::new(),
             steps: 0,
             budget: BUDGET,
-            ways: 0,
+            way: Vec::new(),
+            ways: BTreeSet::new(),
             is_cut: false,
         };
-        search.choices =
-            (0..workflow.gates.len()).map(|at| search.choices(rules, at, absent)).collect();
-        let start = search.place(&first(workflow).id);
-        search.enter(start, &mut BTreeSet::new(), &[Vec::new()]);
+        let (start, all) = (search.place(&first(workflow).id), 0..workflow.gates.len());
+        for answers in answers {
+            search.edges = edges_for(workflow, answers);
+            search.choices =
+                all.clone().map(|at| search.choices(rules, at, answers, absent)).collect();
+            let possible = all.clone().filter(|at| !search.choices[*at].is_empty());
+            let possible: Vec<usize> = possible.collect();
+            search.possible.extend(possible);
+            search.enter(start, &mut BTreeSet::new(), &[Vec::new()]);
+        }
         search
     }
 
@@ -126,7 +145,7 @@ impl<'a> Search<'a> {
         if !is_cut {
             return self.passed.clone();
         }
-        (0..self.choices.len()).filter(|at| !self.choices[*at].is_empty()).collect()
+        self.possible.clone()
     }
 
     /// Returns the gates that cannot pass, though tasks come to them; if not all ways were tried, those that cannot by themselves.
@@ -134,7 +153,7 @@ impl<'a> Search<'a> {
         if !self.is_cut {
             return &self.entered - &self.passed;
         }
-        (0..self.choices.len()).filter(|at| self.choices[*at].is_empty()).collect()
+        (0..self.choices.len()).filter(|at| !self.possible.contains(at)).collect()
     }
 
     /// Visits a gate, then those that it leads to, as far as agents can be found. `filled` has the posts before it: a list for each choice.
@@ -158,7 +177,9 @@ impl<'a> Search<'a> {
         with.truncate(MOST_CHOICES);
         if !with.is_empty() {
             self.passed.insert(at);
+            self.way.push(at);
             self.follow(at, seen, &with, |way| !matches!(way, EdgeKind::Over | EdgeKind::Hold));
+            self.way.pop();
         }
         self.follow(at, seen, filled, |way| way == EdgeKind::Over);
         seen.remove(&at);
@@ -182,7 +203,7 @@ impl<'a> Search<'a> {
         for to in next {
             match &to {
                 Destination::Gate(gate) => self.enter(self.place(gate), seen, filled),
-                Destination::End => self.ways += 1,
+                Destination::End => _ = self.ways.insert(self.way.clone()),
                 Destination::Cancelled | Destination::Fail => {}
             }
         }
@@ -193,9 +214,11 @@ impl<'a> Search<'a> {
         &mut self,
         rules: &'a Rules,
         at: usize,
+        answers: &Answers,
         absent: Option<&AgentId>,
     ) -> Vec<Vec<WayPost<'a>>> {
         let gate = &self.workflow.gates[at];
+        let holds = |branch: &Branch| branch_applies(answers, &gate.id, branch);
         let post = |duty: &'a Duty| {
             let steps_in =
                 TimeLimits::of(self.workflow, duty).timeout.and(duty.escalate_to.as_ref());
@@ -214,23 +237,25 @@ impl<'a> Search<'a> {
             return self.kept_apart(duty.map(post).into_iter().collect()).into_iter().collect();
         };
         // Branches that do not apply do not count.
-        let is_certain = |branch: &&Branch| branch.gate().when.is_none();
-        let certain = fork.branches.iter().filter(is_certain);
+        let is_certain = |branch: &&Branch| holds(branch) == Some(true);
+        let all = fork.branches.iter().filter(|branch| holds(branch) != Some(false));
+        let all: Vec<&Branch> = all.collect();
+        let certain = all.iter().copied().filter(is_certain);
         if fork.join == JoinStrategy::All {
             let posts = certain.map(|branch| post(branch.duty())).collect();
             return self.kept_apart(posts).into_iter().collect();
         }
-        let (certain, count) = (certain.count(), fork.branches.len().min(MOST_BRANCHES));
+        let (certain, count) = (certain.count(), all.len().min(MOST_BRANCHES));
         let chosen = |set: u32| {
             let places = (0..count).filter(|at| set & 1 << at != 0);
-            let list: Vec<&Branch> = places.map(|at| &fork.branches[at]).collect();
+            let list: Vec<&Branch> = places.map(|at| all[at]).collect();
             let applies = certain + list.iter().filter(|branch| !is_certain(branch)).count();
             let most = if fork.join == JoinStrategy::Any { 1 } else { applies / 2 + 1 };
             let posts = list.iter().map(|branch| post(branch.duty()));
             (list.len() == most.min(applies)).then(|| self.kept_apart(posts.collect()))?
         };
         let found = (0..1_u32 << count).filter_map(chosen).collect();
-        self.is_cut |= count < fork.branches.len();
+        self.is_cut |= count < all.len();
         found
     }
 

@@ -1,6 +1,9 @@
 //! Agents for gates that are kept apart, and those who are missed: the answers, and their bounds.
 
 use super::world::{branch, fork, gate, id, project, with, workflow};
+use std::collections::BTreeSet;
+
+use crate::prover::cases::Answers;
 use crate::prover::{Absence, Staffing};
 use crate::validate::staffing::staffing;
 use crate::{Finding, Rules};
@@ -97,7 +100,8 @@ fn staffed(gates: Vec<Gate>, roles: &[(&str, &[&str])]) -> (Vec<String>, Vec<Str
         org.roles.push((id(name), Role { agents, ..Role::default() }));
     }
     let rules = Rules::new(project(workflow(gates)), org).unwrap().0;
-    let found = Staffing::of(&rules, &rules.project.workflows[0]);
+    let found =
+        Staffing::of(&rules, &rules.project.workflows[0], &BTreeSet::from([Answers::new()]));
     let missed = |one: &Absence| {
         let gates: Vec<&str> = one.gates.iter().map(GateId::as_str).collect();
         format!("{}: {} ({} of {})", one.agent, gates.join(" "), one.ways, found.ways)
