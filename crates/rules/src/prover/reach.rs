@@ -15,6 +15,8 @@ pub(crate) struct Reach {
     after: Vec<BTreeSet<usize>>,
     /// The gates that its routes may send a task to, other than on to the next.
     sends: Vec<BTreeSet<usize>>,
+    /// The gates at which a task may be that its routes sent elsewhere: a loop over an empty list is passed over.
+    lands: Vec<BTreeSet<usize>>,
     /// The gates to which a task there may still be sent back.
     live: Vec<BTreeSet<usize>>,
     /// The numbers of returns to the gate at which routes begin to differ; then the same of returns with one item of a loop.
@@ -54,6 +56,10 @@ impl Reach {
         let live = |after: &BTreeSet<usize>| {
             after.iter().flat_map(|from| sends[*from].iter().copied()).collect()
         };
+        let lands = sends.iter().map(|to| {
+            let loops = to.iter().filter(|to| workflow.gates[**to].for_each().is_some());
+            loops.flat_map(|to| behind(workflow, *to)).collect()
+        });
         let mut bounds = [0, 1].map(|_| vec![BTreeSet::from([0]); workflow.gates.len()]);
         for at in all() {
             let exits = &workflow.gates[at].exits;
@@ -75,6 +81,7 @@ impl Reach {
         }
         Self {
             live: after.iter().map(live).collect(),
+            lands: lands.collect(),
             after,
             bounds,
             looks_back: all().map(|at| targets(workflow, at).contains(&Target::Previous)).collect(),
@@ -116,7 +123,7 @@ impl Reach {
         is_in: &dyn Fn(&RoleId) -> bool,
     ) -> BTreeSet<usize> {
         let steps_in = |(from, gate): (usize, &Gate), at: usize| {
-            self.sends[from].contains(&at)
+            (self.sends[from].contains(&at) || self.lands[from].contains(&at))
                 && matches!(&gate.exits.on_exhausted, Exhausted::Escalate(role) if is_in(role))
         };
         let mut found = BTreeSet::new();
@@ -177,14 +184,8 @@ fn targets(workflow: &Workflow, at: usize) -> Vec<Target> {
 fn sends(workflow: &Workflow, at: usize, passed_over: &[bool]) -> BTreeSet<usize> {
     let place = |id: &GateId| workflow.gate(id).map(|(place, _)| place);
     let before = || on_line(workflow).filter(|place| *place < at);
-    let applies = |place: &usize| {
-        let gate = &workflow.gates[*place];
-        gate.kind == GateKind::Condition || gate.when.is_none() && gate.for_each().is_none()
-    };
+    let applies = |place: &usize| always_applies(&workflow.gates[*place]);
     let origin = || first_certain(before(), applies, on_line(workflow).take(1).collect());
-    let behind = |from: usize| {
-        first_certain(on_line(workflow).filter(|place| *place > from), applies, BTreeSet::new())
-    };
     let mut found = BTreeSet::new();
     for target in targets(workflow, at) {
         match target {
@@ -201,15 +202,14 @@ fn sends(workflow: &Workflow, at: usize, passed_over: &[bool]) -> BTreeSet<usize
                 let loops = loops_of(workflow, at);
                 found.extend(&loops);
                 if workflow.gates[at].detour || !loops.is_empty() {
-                    found.extend(loops.into_iter().chain([at]).flat_map(behind));
+                    found.extend(
+                        loops.into_iter().chain([at]).flat_map(|from| behind(workflow, from)),
+                    );
                 }
             }
             Target::End | Target::Cancelled | Target::Fail => {}
         }
     }
-    // A loop over an empty list is passed over.
-    let loops = found.clone().into_iter().filter(|to| workflow.gates[*to].for_each().is_some());
-    found.extend(loops.flat_map(behind));
     for (from, gate) in workflow.gates.iter().enumerate() {
         let Some(verify) = gate.for_each().and_then(|each| each.verify_each.as_ref()) else {
             continue;
@@ -239,6 +239,16 @@ fn first_certain(
     }
     found.extend(others);
     found
+}
+
+/// Returns the gates to which a task may go on from the gate at this place.
+fn behind(workflow: &Workflow, from: usize) -> BTreeSet<usize> {
+    let gates = on_line(workflow).filter(|place| *place > from);
+    first_certain(gates, |place| always_applies(&workflow.gates[*place]), BTreeSet::new())
+}
+
+fn always_applies(gate: &Gate) -> bool {
+    gate.kind == GateKind::Condition || gate.when.is_none() && gate.for_each().is_none()
 }
 
 /// Returns whether routes may lead back to the gate as the one visited last.
