@@ -296,29 +296,3 @@ workflow:
     invalid: 5 errors
     ");
 }
-
-#[test]
-fn returns_over_an_empty_loop_are_counted_at_the_gate_behind_it() {
-    let rules = "\
-workflow:
-  gates:
-    - {id: plan, role: team, outputs: {properties: {items: {type: array, items: {type: string}}}}}
-    - {id: each, role: team, forEach: plan.items}
-    - {id: check, role: team, routes: {fine: $next, redo: each}, maxRetries: 2}
-";
-    let env = TestEnvironment::with_rules(rules, "roles: {team: {agents: [agent-1]}}\n");
-    let id = env.new_task(&["Nothing to do"]);
-    let say = |words: &[&str]| {
-        let _ = env
-            .aof(&[&["complete", &id, "--agent", "agent-1", "--summary", "Looked"], words].concat())
-            .success();
-        let shown = env.aof(&["show", &id, "--json"]).success().json();
-        let text = |value: &serde_json::Value| value.as_str().unwrap_or("-").to_owned();
-        format!("{} {}", text(&shown["gate"]["current"]), text(&shown["status"]))
-    };
-    assert_eq!(say(&["--outcome", "complete", "--output", "items=[]"]), "check ready");
-    let redo = ["--outcome", "redo"];
-    let stands = [say(&redo), say(&redo), say(&redo)];
-    assert_eq!(stands, ["check ready", "check ready", "check blocked"]);
-    check(&env);
-}

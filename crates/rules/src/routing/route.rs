@@ -85,8 +85,7 @@ pub(crate) fn route(
     // The return from a detour and the next item of a loop do not count as sending back.
     let counts = (written.is_some() && !goes_on) || *outcome == Outcome::NeedsReview;
     if counts && !holds {
-        // The gate that is really entered counts: a loop over an empty list is passed over.
-        passage = way.counted(way.begun(passage), history);
+        passage = way.counted(passage, history);
     }
     let passage = way.begun(way.answering(passage));
     // A decision with a route to `$end` leaves the rounds.
