@@ -305,7 +305,10 @@ workflow:
     - {id: look, role: team, separateFrom: {gates: [work], by: session}}
 promises: [{name: it has no end, always: \"!ended\"}]
 ";
-    for (rules, said) in [(asked, "human-"), (apart, "AOF_SESSION=session-2 aof complete")] {
+    for (rules, said) in [
+        (asked, "--reason settled --agent human-ann"),
+        (apart, "AOF_SESSION=session-2 aof complete"),
+    ] {
         let env = project(rules);
         env.write("org.yaml", "roles: {team: {agents: [agent-1, human-ann]}}\n");
         let output = env.aof(&["workflow", "prove", "--replay", "story"]);

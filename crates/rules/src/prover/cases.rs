@@ -7,16 +7,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::{Value, json};
 
 use super::projection::Model;
+use super::reach::targets;
 use crate::condition::Condition;
 use crate::condition::split::Fact;
 use crate::condition::value::parse_number;
 use crate::routing::conditions::ConditionScope;
 use crate::routing::route::decision;
-use crate::workflow::graph::{Edge, EdgeKind, edges};
+use crate::workflow::graph::{Edge, EdgeKind, edges, first};
 use crate::workflow::rules::Rules;
 use aof_domain::{
-    Branch, Exhausted, Exits, Gate, GateId, GateKind, Map, OnConditionError, Priority, Routing,
-    Station, Status, Target, Task, TaskPlan, Timestamp, Workflow, WorkflowName,
+    Branch, Gate, GateId, GateKind, Map, OnConditionError, Priority, Routing, Station, Status,
+    Target, Task, TaskPlan, Timestamp, Workflow, WorkflowName,
 };
 
 /// The most combinations of facts that are tried, to find the kinds of tasks.
@@ -131,15 +132,13 @@ fn applies(answers: &Answers, station: Station, gate: &Gate) -> Option<bool> {
 
 /// Returns the edges that tasks with these answers may take.
 pub(crate) fn edges_for(workflow: &Workflow, answers: &Answers) -> Vec<Edge> {
-    let target = |exits: &Exits| -> Vec<Target> {
-        let instead = match &exits.on_exhausted {
-            Exhausted::Route(to) => Some(to.clone()),
-            Exhausted::Block | Exhausted::Escalate(_) => None,
-        };
-        let named = exits.reject_to.clone().map(Target::Gate);
-        exits.written().map(|(_, route)| route.to.clone()).chain(instead).chain(named).collect()
+    let named: Vec<Target> =
+        (0..workflow.gates.len()).flat_map(|at| targets(workflow, at)).collect();
+    // A route that names a gate leads there all the same, and a rejection at least to the first gate.
+    let is_left_out = |gate: &Gate| {
+        let is_first = gate.id == first(workflow).id;
+        !gate.detour && !is_first && !named.contains(&Target::Gate(gate.id.clone()))
     };
-    let named: Vec<Target> = workflow.gates.iter().flat_map(|gate| target(&gate.exits)).collect();
     let is_possible = |edge: &Edge| {
         let Some((_, gate)) = workflow.gate(&edge.from) else { return true };
         let station = Station::from(&gate.id);
@@ -150,10 +149,7 @@ pub(crate) fn edges_for(workflow: &Workflow, answers: &Answers) -> Vec<Edge> {
         }
         match applies(answers, station, gate) {
             Some(true) => edge.way != EdgeKind::Over,
-            // A route that names the gate leads there all the same.
-            Some(false) => {
-                edge.way == EdgeKind::Over || named.contains(&Target::Gate(edge.from.clone()))
-            }
+            Some(false) => edge.way == EdgeKind::Over || !is_left_out(gate),
             None => true,
         }
     };

@@ -161,7 +161,7 @@ fn on_line(workflow: &Workflow) -> impl DoubleEndedIterator<Item = usize> {
 }
 
 /// Returns the targets of all routes from the gate, but that of `complete` without a route.
-fn targets(workflow: &Workflow, at: usize) -> Vec<Target> {
+pub(crate) fn targets(workflow: &Workflow, at: usize) -> Vec<Target> {
     let gate = &workflow.gates[at];
     let rounds = workflow.repeat.as_ref().map(|repeat| &repeat.on_exhausted);
     let exhausted = std::iter::once(&gate.exits.on_exhausted).chain(rounds);
